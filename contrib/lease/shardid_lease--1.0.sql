@@ -95,9 +95,6 @@ CREATE TYPE shardid_lease.grant_1 AS (
     from_ms bigint, until_ms bigint, receipt text, registry text, lease_ms bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
     error text, is_final boolean, is_later boolean);
 
-COMMENT ON TYPE shardid_lease.request_1 IS 'used by shardid_lease itself: a request of a member';
-COMMENT ON TYPE shardid_lease.grant_1 IS 'used by shardid_lease itself: a registry''s answer to it';
-
 -- Keeps logical replication from changing the rows, which are true in this database only.
 CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
@@ -1107,7 +1104,6 @@ $body$;
 -- What is on its page, and its owner.
 CREATE TYPE shardid_lease.page AS (
     family text, moved_at pg_lsn, tick bigint, owner oid, bound_epoch bigint, bound_shard_bits int, bound_sequence_bits int);
-COMMENT ON TYPE shardid_lease.page IS 'used by shardid_lease itself: what is on a generator''s page';
 
 -- NULL if a transaction has locked the sequence, or if it is missing.
 CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS shardid_lease.page
@@ -1124,9 +1120,11 @@ RETURN ROW(CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' EL
     shardid_lease.started_us(), shardid_lease.ms_of(clock_timestamp()), shardid_lease.host_name(), current_setting('port')::int,
     current_database())::shardid_lease.request_1;
 
+-- The registry's answers, or why there are none, and whether a later try does not help.
+CREATE TYPE shardid_lease.reply AS (answers shardid_lease.grant_1[], error text, is_refusal boolean);
+
 -- Sends the requests, and waits for at most this long, or 0: in the background worker, for shardid_lease.registry_timeout; a
--- takeover first asks what it displaces. Returns the registry's answers, or why there are none, and whether a later try does
--- not help.
+-- takeover first asks what it displaces.
 CREATE FUNCTION shardid_lease.exchange(conninfo text, needs_password boolean, requests text, takes_over boolean, wait_ms int,
     OUT answers text, OUT error text, OUT is_refusal boolean)
 AS 'MODULE_PATHNAME', 'shardid_exchange' LANGUAGE C STRICT;
@@ -1139,89 +1137,85 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.ask(server text, role oid, requests shardid_lease.request_1[], takes_over boolean, wait_ms int,
-    OUT answers shardid_lease.grant_1[], OUT error text, OUT is_refusal boolean) LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT shardid_lease.read_answers(e.answers), e.error, e.is_refusal FROM shardid_lease.address_of(server, role) a,
-        shardid_lease.exchange(a.conninfo, a.needs_password, requests::text, takes_over, wait_ms) e;
-END;
+CREATE FUNCTION shardid_lease.ask(server text, role oid, requests shardid_lease.request_1[], takes_over boolean, wait_ms int)
+RETURNS shardid_lease.reply LANGUAGE sql STABLE
+RETURN (SELECT ROW(shardid_lease.read_answers(e.answers), e.error, e.is_refusal)::shardid_lease.reply
+    FROM shardid_lease.address_of(server, role) a,
+        shardid_lease.exchange(a.conninfo, a.needs_password, requests::text, takes_over, wait_ms) e);
+
+-- What came of a request. is_refused: a later try does not help.
+CREATE TYPE shardid_lease.outcome AS (
+    origin text, fault text, is_answered boolean, is_refused boolean, answer shardid_lease.grant_1, epoch timestamptz);
 
 -- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
 -- are bounded, so that they are valid times.
-CREATE FUNCTION shardid_lease.check_answer(
-    request shardid_lease.request_1, answers shardid_lease.grant_1[], error text, is_refusal boolean,
-    OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT answer shardid_lease.grant_1, OUT epoch timestamptz)
+CREATE FUNCTION shardid_lease.check_answer(request shardid_lease.request_1, reply shardid_lease.reply) RETURNS shardid_lease.outcome
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
     most_ms CONSTANT bigint := 1::bigint << 47;
+    came shardid_lease.outcome;
+    answer shardid_lease.grant_1;
 BEGIN
-    SELECT a.* INTO answer FROM unnest(answers) a WHERE a.origin = request.origin LIMIT 1;
-    is_answered := FOUND;
-    is_refused := CASE WHEN is_answered THEN answer.is_later IS NOT TRUE ELSE is_refusal END;
-    IF NOT is_answered OR answer.error IS NOT NULL THEN
-        fault := left(CASE WHEN is_answered THEN 'The registry says: ' || answer.error
-            ELSE coalesce(btrim(regexp_replace(error, '[[:space:]]+', ' ', 'g')), 'The registry gave no answer') END, 1000);
-        RETURN;
+    SELECT a.* INTO answer FROM unnest(reply.answers) a WHERE a.origin = request.origin LIMIT 1;
+    came := (request.origin, NULL, FOUND, CASE WHEN FOUND THEN answer.is_later IS NOT TRUE ELSE reply.is_refusal END, answer, NULL);
+    IF NOT came.is_answered OR answer.error IS NOT NULL THEN
+        came.fault := left(CASE WHEN came.is_answered THEN 'The registry says: ' || answer.error
+            ELSE coalesce(btrim(regexp_replace(reply.error, '[[:space:]]+', ' ', 'g')), 'The registry gave no answer') END, 1000);
+        RETURN came;
     ELSIF (answer.epoch_ms BETWEEN -most_ms AND most_ms
             AND 0 <= answer.from_ms AND answer.from_ms < answer.until_ms AND answer.until_ms <= most_ms
             AND answer.lease_ms BETWEEN 1 AND 6 * 3600 * 1000 AND answer.serial BETWEEN 0 AND most_ms
             AND answer.shard_bits BETWEEN 0 AND 31 AND answer.sequence_bits BETWEEN 0 AND 32 - answer.shard_bits
             AND answer.shard BETWEEN 0 AND (1::bigint << answer.shard_bits) - 1
             AND length(answer.registry) <= 100 AND length(answer.receipt) <= 1000) IS NOT TRUE THEN
-        fault := 'The registry gave an answer that cannot be read';
-        RETURN;
+        came.fault := 'The registry gave an answer that cannot be read';
+        RETURN came;
     END IF;
     -- Exact: a product of milliseconds would be rounded.
-    epoch := timestamptz '1970-01-01 00:00:00+00' + answer.epoch_ms / 86400000 * interval '24 hours'
+    came.epoch := timestamptz '1970-01-01 00:00:00+00' + answer.epoch_ms / 86400000 * interval '24 hours'
         + answer.epoch_ms % 86400000 * interval '1 millisecond';
-    fault := CASE
+    came.fault := CASE
         WHEN answer.lease IS DISTINCT FROM request.lease OR answer.shard <> request.shard
                 OR request.kind <> 'return' AND NOT shardid_lease.is_same(answer.family, answer.moved_at, request)
                 OR request.kind NOT IN ('join', 'take_over') AND answer.registry <> request.registry THEN
             'The registry gave the answer to another request'
         WHEN request.kind <> 'return' AND EXISTS (SELECT FROM shardid_lease.leased_generator l WHERE l.lease::text = request.lease
-                AND (l.epoch, l.shard_bits, l.sequence_bits) <> (check_answer.epoch, answer.shard_bits, answer.sequence_bits)) THEN
+                AND (l.epoch, l.shard_bits, l.sequence_bits) <> (came.epoch, answer.shard_bits, answer.sequence_bits)) THEN
             'The registry says: the id space has another layout than the one that was leased from' END;
+    RETURN came;
 END
 $body$;
 
--- What came of a request. is_final: nothing is left to be released.
-CREATE TYPE shardid_lease.outcome AS (origin text, fault text, is_answered boolean, is_refused boolean, is_final boolean);
-COMMENT ON TYPE shardid_lease.outcome IS 'used by shardid_lease itself: what came of a request';
-
 -- One comparison decides what an answer is stored for: that of the lease's name. What was once granted to an incarnation is
 -- its own for ever; so an older window of the lease would do no harm, but its receipt proves less.
-CREATE FUNCTION shardid_lease.store_answer(
-    request shardid_lease.request_1, answers shardid_lease.grant_1[], error text, is_refusal boolean)
-RETURNS shardid_lease.outcome LANGUAGE plpgsql AS $body$
+CREATE FUNCTION shardid_lease.store_answer(request shardid_lease.request_1, reply shardid_lease.reply) RETURNS shardid_lease.outcome
+LANGUAGE plpgsql AS $body$
 DECLARE
     came shardid_lease.outcome;
-    checked record;
     answer shardid_lease.grant_1;
     its shardid_lease.leased_generator;
     last_failed_at timestamptz;
     at timestamptz := clock_timestamp();
 BEGIN
     came.origin := request.origin;
-    SELECT * INTO checked FROM shardid_lease.check_answer(request, answers, error, is_refusal);
-    answer := checked.answer;
-    came := (request.origin, checked.fault, checked.is_answered, checked.is_refused, answer.is_final);
+    came := shardid_lease.check_answer(request, reply);
+    answer := came.answer;
     SELECT * INTO its FROM shardid_lease.leased_generator l
     WHERE l.origin = request.origin::uuid AND l.lease = request.lease::uuid FOR UPDATE;
     IF NOT FOUND THEN
         came.fault := 'The generator''s lease is another one now';
-    ELSIF checked.fault IS NOT NULL THEN
+    ELSIF came.fault IS NOT NULL THEN
         INSERT INTO shardid_lease.lease_window VALUES (its.origin, its.lease, '', '0/0', 0, 0, 0, 0)
         ON CONFLICT ON CONSTRAINT lease_window_pkey DO NOTHING;
         SELECT w.failed_at INTO last_failed_at FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
         UPDATE shardid_lease.lease_window w
-        SET failed_at = at, is_refused = checked.is_refused, error = checked.fault,
-            silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END
+        SET failed_at = at, is_refused = came.is_refused, error = came.fault,
+            silent_since = CASE WHEN NOT came.is_answered THEN coalesce(w.silent_since, at) END
         WHERE w.origin = its.origin;
         -- At most once in a minute.
         IF date_trunc('minute', last_failed_at) IS DISTINCT FROM date_trunc('minute', at) THEN
             RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
-                DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
+                DETAIL = came.fault || '.', HINT = 'See shardid_lease.shard_leases.';
         END IF;
     ELSIF request.kind = 'return' THEN
         UPDATE shardid_lease.lease_window w
@@ -1237,12 +1231,12 @@ BEGIN
                 excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
         WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> answer.registry;
     END IF;
-    IF request.kind = 'return' AND (checked.fault IS NULL OR answer.is_final) THEN
+    IF request.kind = 'return' AND (came.fault IS NULL OR answer.is_final) THEN
         UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
-    ELSIF checked.fault IS NULL AND (request.kind = 'join' AND its.state = 'joining'
+    ELSIF came.fault IS NULL AND (request.kind = 'join' AND its.state = 'joining'
             OR its.state = 'leased' AND its.registry <> answer.registry) THEN
         UPDATE shardid_lease.leased_generator l
-        SET state = 'leased', shard = answer.shard, registry = answer.registry, epoch = checked.epoch,
+        SET state = 'leased', shard = answer.shard, registry = answer.registry, epoch = came.epoch,
             shard_bits = answer.shard_bits, sequence_bits = answer.sequence_bits
         WHERE l.origin = its.origin;
     END IF;
@@ -1258,17 +1252,16 @@ $body$;
 CREATE FUNCTION shardid_lease.settle(requests shardid_lease.request_1[], server text, owner oid, takes_over boolean)
 RETURNS shardid_lease.outcome[] LANGUAGE plpgsql AS $body$
 DECLARE
-    reply record;
+    reply shardid_lease.reply;
     why text;
 BEGIN
     BEGIN
-        SELECT * INTO reply FROM shardid_lease.ask(server, owner, requests, takes_over, 0);
+        reply := shardid_lease.ask(server, owner, requests, takes_over, 0);
     EXCEPTION WHEN OTHERS THEN
         GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
-        SELECT NULL::shardid_lease.grant_1[] AS answers, true AS is_refusal,
-            'Cannot ask the registry: ' || concat_ws(': ', sqlerrm, nullif(why, '')) AS error INTO reply;
+        reply := (NULL, 'Cannot ask the registry: ' || concat_ws(': ', sqlerrm, nullif(why, '')), true);
     END;
-    RETURN ARRAY(SELECT shardid_lease.store_answer(r, reply.answers, reply.error, reply.is_refusal) FROM unnest(requests) r);
+    RETURN ARRAY(SELECT shardid_lease.store_answer(r, reply) FROM unnest(requests) r);
 END
 $body$;
 
@@ -1300,7 +1293,6 @@ $body$;
 
 -- What a session is told apart from errors.
 CREATE TYPE shardid_lease.notice AS (is_warning boolean, message text, detail text, hint text);
-COMMENT ON TYPE shardid_lease.notice IS 'used by shardid_lease itself: what a session is told';
 
 -- What the background worker does, and nothing else: it stores what must not be lost, commits, asks the registry, and stores
 -- the answers. A renewal is for all leases of the owner with one registry, its own first, with what the session has seen of
@@ -1322,7 +1314,7 @@ DECLARE
     is_silent boolean := false;
 BEGIN
     granted := 0;
-    came := (its.origin, 'The sequence is locked by a transaction', false, NULL, NULL);
+    came := (its.origin, 'The sequence is locked by a transaction', false, NULL, NULL, NULL);
     IF task = 'join' AND was = 'leased' THEN
         IF (its.space, its.server) = (space, server) AND its.shard = coalesce(wanted, its.shard) THEN
             granted := its.shard;
@@ -1426,7 +1418,7 @@ BEGIN
     ELSIF task = 'join' AND its.state IS DISTINCT FROM 'leased' THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('generator "%s" holds no lease', name),
             HINT = 'Call lease_shard() again.';
-    ELSIF came.fault IS NOT NULL AND came.is_final THEN
+    ELSIF came.fault IS NOT NULL AND (came.answer).is_final THEN
         notice := (false, format('generator "%s" had no shard to release', name), format('It generates no more ids. %s.', came.fault), NULL);
     -- It may have been granted a shard, whose answer was lost.
     ELSIF came.fault IS NOT NULL AND was = 'joining' THEN
@@ -1450,7 +1442,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
     its shardid_lease.leased_generator;
     request shardid_lease.request_1;
-    checked record;
+    came shardid_lease.outcome;
     answer shardid_lease.grant_1;
     known shardid_lease.lease_window;
 BEGIN
@@ -1460,15 +1452,14 @@ BEGIN
         RETURN NULL;
     END IF;
     request := shardid_lease.request_of(its, (family, moved_at, tick, owner, NULL, NULL, NULL)::shardid_lease.page, 'renew');
-    SELECT c.* INTO checked FROM shardid_lease.ask(its.server, owner, ARRAY[request], false, wait_ms) a,
-        shardid_lease.check_answer(request, a.answers, a.error, a.is_refusal) c;
-    answer := checked.answer;
-    IF checked.fault IS NULL THEN
+    came := shardid_lease.check_answer(request, shardid_lease.ask(its.server, owner, ARRAY[request], false, wait_ms));
+    answer := came.answer;
+    IF came.fault IS NULL THEN
         known := (its.origin, its.lease, answer.family, answer.moved_at, answer.from_ms, answer.until_ms, answer.lease_ms, answer.serial,
             NULL, clock_timestamp(), NULL, NULL, false, NULL);
     ELSE
         known := (its.origin, its.lease, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, clock_timestamp(),
-            CASE WHEN NOT checked.is_answered THEN coalesce(silent_since, clock_timestamp()) END, checked.is_refused, checked.fault);
+            CASE WHEN NOT came.is_answered THEN coalesce(silent_since, clock_timestamp()) END, came.is_refused, came.fault);
     END IF;
     RETURN known;
 END
@@ -1581,6 +1572,8 @@ BEGIN
         FROM pg_class WHERE relnamespace = 'shardid_lease'::regnamespace AND relkind = 'r'
         UNION ALL SELECT format('COMMENT ON ROUTINE %s IS ''used by shardid_lease itself''', oid::regprocedure)
         FROM pg_proc WHERE pronamespace = 'shardid_lease'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
+        UNION ALL SELECT format('COMMENT ON TYPE %s IS ''used by shardid_lease itself''', reltype::regtype)
+        FROM pg_class WHERE relnamespace = 'shardid_lease'::regnamespace AND relkind = 'c'
         UNION ALL SELECT format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', p.oid::regprocedure)
         FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
         WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql' AND p.prokind = 'f'

@@ -402,8 +402,8 @@ FROM odd, unnest(shardid_lease.receipts(ARRAY[jsonb_populate_record(NULL::shardi
 \echo -- Nor does what a registry answers: a member finds a fault in it, or takes what is a valid time and shard.
 SELECT count(*), count(*) FILTER (WHERE (c).fault IS NULL),
     bool_and((c).answer.from_ms >= 0 AND (c).answer.until_ms > (c).answer.from_ms AND (c).answer.until_ms <= 1::bigint << 47) FILTER (WHERE (c).fault IS NULL)
-FROM odd, LATERAL (SELECT shardid_lease.check_answer(typed(asked || '{"joins": true}'), ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1,
-        asked || granted || value)], NULL, false) AS c
+FROM odd, LATERAL (SELECT shardid_lease.check_answer(typed(asked || '{"joins": true}'), (ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1,
+        asked || granted || value)], NULL, false)) AS c
     FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i@0/0", "shard": 1}'::jsonb AS asked, '{"family": "i", "moved_at": "0/5", "from_ms": 1, "until_ms": 60001,
         "lease_ms": 60000, "serial": 1, "receipt": "r", "registry": "here", "shard_bits": 13, "sequence_bits": 10, "epoch_ms": 0}'::jsonb AS granted) a) a;
 SELECT count(*) FROM unnest(ARRAY['', 'x', '1', '{1}', '{{}', '{"()"}', '[]', repeat('{', 1000000)]) said WHERE shardid_lease.read_answers(said) IS NULL;

@@ -16,28 +16,18 @@
  * a late takeover displaces nobody; a space stops only if something was lost; registry_was_restored() does not push on
  * for ever. */
 
-#ifndef END /* the last time that is used */
-#define END 2
-#endif
+#define END 2      /* the last time that is used */
+#define SERIALS 4  /* grants and releases of a shard */
+#define LEASES 3   /* how many leases begin */
+#define CHANGES 2  /* how often the registry is restored or moved */
 #define NEVER (END + 1) /* any time that is too late */
-#define NO_END 9       /* of a window */
-#ifndef SERIALS /* grants and releases of a shard */
-#define SERIALS 4
-#endif
-#ifndef LEASES /* how many leases begin */
-#define LEASES 3
-#endif
-#ifndef CHANGES /* how often the registry is restored or moved */
-#define CHANGES 2
-#endif
+#define NO_END 9        /* of a window */
 #if defined(PAGES) || defined(TWO_REGISTRIES)
 #define SESSIONS
 #endif
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
-#ifndef BUG
 #define BUG NONE
-#endif
 mtype = { NONE,
     NO_PLACE, NO_TIMELINE, NO_SUCCESSOR, NO_TARGET, NO_SERIAL, NO_OTHER_BRANCH, NO_BRANCH, BELIEVES_CLOCK, NO_COMMITTED,
     NO_OLD_WINDOW, NO_FROM, NO_INCARNATION, NO_HOLDER, ANY_SERIAL, INHERITS, NO_PLACE_OF_RETURN, NO_LATE, NO_RENEWAL,
@@ -200,26 +190,6 @@ inline raise(what_, to) {
 
 inline lower(what_, to) {
     if :: what_ > to -> what_ = to :: else fi
-}
-
-inline any_time() {
-    if
-    :: time = 0
-    :: time = 1
-#if END > 1
-    :: time = 2
-#endif
-#if END > 2
-    :: time = 3
-#endif
-    fi
-}
-
-inline either(it) {
-    if
-    :: it = 0
-    :: it = 1
-    fi
 }
 
 inline forget_choice() {
@@ -740,11 +710,11 @@ init {
     :: d_step { time == 0 -> skip } /* all have reached a bound */
     :: d_step { q[LATE].kind != 0 -> forget_request(LATE) }
     :: atomic { q[LATE].kind != 0 && t[q[LATE].where].serial < SERIALS ->
-        either(is_idle);
+        select(is_idle : 0 .. 1);
 #ifdef SESSIONS
-        any_time();
+        select(time : 0 .. END);
 #elif defined(HEARD)
-        either(is_heard);
+        select(is_heard : 0 .. 1);
 #endif
         d_step {
 #ifdef SESSIONS
@@ -770,10 +740,10 @@ init {
 #endif
 
 #ifdef PAGES
-    :: atomic { may_draw(0) -> any_time(); d_step { draw_from(0, server_of(0), kept[0].from) } }
-    :: atomic { may_draw(1) -> any_time(); d_step { draw_from(1, server_of(1), kept[1].from) } }
-    :: atomic { may_at_once(0) -> any_time(); d_step { draw_from(0, server_of(0), 0) } }
-    :: atomic { may_at_once(1) -> any_time(); d_step { draw_from(1, server_of(1), 0) } }
+    :: atomic { may_draw(0) -> select(time : 0 .. END); d_step { draw_from(0, server_of(0), kept[0].from) } }
+    :: atomic { may_draw(1) -> select(time : 0 .. END); d_step { draw_from(1, server_of(1), kept[1].from) } }
+    :: atomic { may_at_once(0) -> select(time : 0 .. END); d_step { draw_from(0, server_of(0), 0) } }
+    :: atomic { may_at_once(1) -> select(time : 0 .. END); d_step { draw_from(1, server_of(1), 0) } }
     :: d_step { runs[server_of(0)] -> read_window(0, server_of(0)) }
     :: d_step { runs[server_of(1)] -> read_window(1, server_of(1)) }
     :: d_step { may_ask(0) -> ask_for_page(0, RENEW) }
@@ -784,14 +754,14 @@ init {
     :: d_step { may_release(1) -> release_page(1) }
 
     /* setval; RESTART; a restart of the server, perhaps with an older page: point-in-time recovery, in place */
-    :: atomic { begun < INCARNATIONS -> any_time();
+    :: atomic { begun < INCARNATIONS -> select(time : 0 .. END);
         d_step { begin_incarnation(0, base[0]); moved[0] = begun; next[0] = time; time = 0 } }
     :: d_step { begun < INCARNATIONS -> begin_family(0); moved[0] = base[0]; next[0] = 0 }
-    :: atomic { begun < INCARNATIONS -> any_time();
+    :: atomic { begun < INCARNATIONS -> select(time : 0 .. END);
         d_step { begin_family(0); moved[0] = (moved[0] != 0 -> base[0] : 0); lower(next[0], time); time = 0 } }
 
     /* A copy, perhaps of an older state; or a stranger, with a page of its own. */
-    :: atomic { begun < INCARNATIONS && !runs[1] -> any_time();
+    :: atomic { begun < INCARNATIONS && !runs[1] -> select(time : 0 .. END);
         d_step {
             runs[1] = 1;
             begin_family(1);
@@ -808,9 +778,9 @@ init {
 #elif defined(TWO_REGISTRIES)
     :: d_step { !row[0].sealed -> kept[0].where = row[0].where; kept[0].lease = row[0].lease; forget_kept(0) }
     :: d_step { kept[0].lease > 0 && row[0].until > 0 -> read_window(0, 0) }
-    :: atomic { kept[0].until > 0 -> any_time();
+    :: atomic { kept[0].until > 0 -> select(time : 0 .. END);
         d_step { raise(time, kept[0].from); draw(kept[0].until, kept[0].where, 0); forget_choice() } }
-    :: atomic { row[0].sealed && leases < LEASES -> either(is_idle); /* lease_shard */
+    :: atomic { row[0].sealed && leases < LEASES -> select(is_idle : 0 .. 1); /* lease_shard */
         d_step { row[0].where = is_idle; begin_lease(0); forget_choice() } }
     :: d_step { !row[0].sealed && may_ask(0) ->
         send(LATE, (row[0].until > 0 -> RENEW : JOIN), 0, row[0].lease, 0);
@@ -820,18 +790,18 @@ init {
     :: d_step { !row[0].sealed -> release_shard() }
     :: d_step { is_linked -> is_linked = 0; link = 0 }
 
-    :: atomic { either(is_idle); any_time(); d_step { me = 1 + is_idle; use(me); forget_choice() } }
-    :: atomic { either(is_idle); any_time(); d_step { me = 1 + is_idle; take_other(me); forget_choice() } }
+    :: atomic { select(is_idle : 0 .. 1); select(time : 0 .. END); d_step { me = 1 + is_idle; use(me); forget_choice() } }
+    :: atomic { select(is_idle : 0 .. 1); select(time : 0 .. END); d_step { me = 1 + is_idle; take_other(me); forget_choice() } }
     :: d_step { t[0].held && t[0].holder == 1 -> free(0) }
     :: d_step { t[1].held && t[1].holder == 2 -> free(1) }
 #else
-    :: atomic { any_member(); any_time(); d_step { use(me); forget_choice() } }
-    :: atomic { any_member(); any_time(); any_request();
+    :: atomic { any_member(); select(time : 0 .. END); d_step { use(me); forget_choice() } }
+    :: atomic { any_member(); select(time : 0 .. END); any_request();
         d_step {
             if :: what != 0 -> request(me, what, is_heard, is_idle) :: else fi;
             forget_choice()
         } }
-    :: atomic { any_member(); either(is_heard);
+    :: atomic { any_member(); select(is_heard : 0 .. 1);
         d_step {
             if
             :: row[me].serial > 0 && row[me].lease > 0 && t[row[me].where].serial < SERIALS -> release(me, is_heard)
@@ -839,7 +809,7 @@ init {
             fi;
             forget_choice()
         } }
-    :: atomic { q[LATE].kind == 0 -> any_member(); any_time(); any_late_request();
+    :: atomic { q[LATE].kind == 0 -> any_member(); select(time : 0 .. END); any_late_request();
         d_step {
             if :: what != 0 && row[me].where == 0 -> ask(LATE, me, what) :: else fi;
             forget_choice()

@@ -6,7 +6,7 @@ use ShardidTest;
 use Exporter 'import';
 
 our @EXPORT = (
-	qw(new_registry registry_here let_in connect_to_registry lease worker_starts workers_of runs
+	qw(new_registry registry_here let_in connect_to_registry lease worker_starts workers_of runs freeze thaw
 	  error_of answered draw_one draw_from_all start_drawing finish_drawing ids_of all_ids no_id_comes_twice));
 
 my @accounts;    # lists of ids, each from one session
@@ -14,16 +14,19 @@ my @files;       # histories of clients
 
 $ShardidTest::has_own_identifier = 1;
 
-# A started server that grants shards to role "member", which needs a password. More arguments are those of new_node.
+# A started server with these id spaces, each with arguments of create_id_space(). It grants shards to role "member", which
+# needs a password. More arguments are those of new_node.
 sub new_registry
 {
-	my $registry = new_node(@_);
+	my ($name, $spaces, @more) = @_;
+	my $registry = new_node($name, @more);
 	$registry->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION shardid_lease CASCADE;
 SET password_encryption = 'scram-sha-256';
 CREATE ROLE member LOGIN PASSWORD 'of the member';
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO member;
 SQL
+	$registry->safe_psql('postgres', "SELECT shardid_lease.create_id_space('$_', $spaces->{$_})") for sort keys %$spaces;
 	let_in($registry, "local all +member scram-sha-256\n");
 	return $registry;
 }
@@ -98,6 +101,12 @@ sub worker_starts { return scalar(() = slurp_file($_[0]->logfile) =~ /starting b
 
 # How many run.
 sub workers_of { return $_[0]->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease')) }
+
+# Stops all processes of a server, for which the kernel still accepts connections; until thaw(), or the end of the test.
+my @frozen;
+sub freeze { push @frozen, processes_of($_[0]); return kill 'STOP', @frozen }
+sub thaw { return kill 'CONT', splice @frozen }
+END { thaw() }
 
 # The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them. If the registry is silent, $params{once}.
 sub error_of
@@ -197,17 +206,18 @@ sub ids_of { return map { $_->[0] // () } told($_[0]) }
 # Puts ids from elsewhere on the account.
 sub all_ids { push @accounts, @_; return }
 
-# One assertion: no id of any server is repeated.
+# Ends a test by one assertion, that no id of any server is repeated, and stops these servers.
 sub no_id_comes_twice
 {
-	my ($fault) = @_;
+	my ($fault, @nodes) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $noted = PostgreSQL::Test::Utils::tempdir() . '/noted';
 	append_to_file($noted, join '', map { "$_\n" } map { @$_ } @accounts);
 	my $space = judge_space([ $noted, @files ]);
 	note_fault($fault, 1, @$space{qw(ids violations)});
-	return is($space->{violations}, 0, "$fault: none of $space->{ids} ids comes twice")
-	  || diag(join "\n", @{ $space->{twice} });
+	is($space->{violations}, 0, "$fault: none of $space->{ids} ids comes twice") || diag(join "\n", @{ $space->{twice} });
+	$_->stop for @nodes;
+	return done_testing();
 }
 
 1;

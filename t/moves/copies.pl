@@ -48,7 +48,7 @@ for my $name (grep { $_ ne 'itself' } sort keys %others)
 }
 
 # pg_dump -C keeps it. Its server is also the registry, later.
-my $restored = new_registry('restored');
+my $restored = new_registry('restored', {});
 $restored->safe_psql('postgres', 'CREATE ROLE watcher LOGIN; CREATE ROLE app; CREATE ROLE shop_owner');
 dumped('-C', $restored->connstr('postgres'));
 $others{restored} = [ $restored, 'shop' ];

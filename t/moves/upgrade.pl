@@ -74,8 +74,7 @@ sub start_an_hour_behind
 	return with_fake_clock("$dir/clock", sub { $new->start });
 }
 
-my $registry = new_registry('registry');
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('shop', lease => '1 s')));
+my $registry = new_registry('registry', { shop => "lease => '1 s'" });
 my $address = sprintf "host '%s', port '%s', dbname 'postgres'", $registry->host, $registry->port;
 my $identity = 'SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5)';
 my $membership = 'SELECT * FROM shardid_lease.leased_generator ORDER BY origin';

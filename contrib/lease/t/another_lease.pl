@@ -3,8 +3,8 @@
 use Leases;
 use ShardidTest;
 
-my %registries = map { $_ => new_registry("registry_$_") } 'a', 'b';
-$_->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min'); SELECT shardid_lease.create_id_space('brief', lease => '10 min'))) for values %registries;
+my %spaces = map { $_ => "lease => '10 min'" } 'ids', 'brief';
+my %registries = map { $_ => new_registry("registry_$_", \%spaces) } 'a', 'b';
 my $member = new_node('member', "autovacuum = off\n");
 $member->safe_psql('postgres', 'CREATE DATABASE other');
 for my $dbname ('postgres', 'other')
@@ -83,6 +83,4 @@ $member->safe_psql('other', 'DROP EXTENSION shardid_lease');
 $waits->finish;
 like($told, qr/55000: generator "public.gone" holds no lease/, 'it generates no id of the shard that was leased');
 
-no_id_comes_twice('another lease');
-$_->stop for $member, values %registries;
-done_testing();
+no_id_comes_twice('another lease', $member, values %registries);

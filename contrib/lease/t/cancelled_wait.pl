@@ -1,11 +1,11 @@
 # An answer that the registry may lose is no answer: if the registry's commit no longer waits for its synchronous
 # standby, because the wait was cancelled, a member stores nothing, and generates nothing that the promoted standby does
-# not know. Neither does it store an answer that an error follows.
+# not know. Neither does it store an answer that an error follows. What the registry's functions leave behind is a commit
+# that is flushed whatever their caller has set, and their caller's settings.
 use Leases;
 use ShardidTest;
 
-my $registry = new_registry('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '2 min', max_ahead => '10 min')));
+my $registry = new_registry('registry', { ids => "lease => '2 min', max_ahead => '10 min'" }, "autovacuum = off\nwal_keep_size = 64MB\nwal_writer_delay = 10s\n", allows_streaming => 1);
 my $member = new_node('member', "autovacuum = off\n");
 $member->safe_psql('postgres', 'CREATE DATABASE a; CREATE DATABASE b');
 connect_to_registry($member, $registry, $_) for 'a', 'b';
@@ -34,11 +34,9 @@ is(lease($member, 'ids', 'fresh', dbname => 'a'), 1, 'another lease');
 my $standby = new_standby($registry, 'standby');
 wait_for_standby($registry, 'standby');
 renew();
-my @standby = processes_of($standby);
-END { kill 'CONT', @standby }
 like(error_of($registry, 'postgres', "SET synchronous_commit = $_; SELECT shardid_lease.reserve_shard('ids', 900)"),
 	qr/ERROR:  55000: the registry has to wait for its synchronous standby/, "the owner's functions, synchronous_commit = $_") for 'off', 'local';
-kill 'STOP', @standby;
+freeze($standby);
 # Else it would receive what was sent when it continues.
 on_registry('SELECT pg_terminate_backend(pid) FROM pg_stat_replication');
 
@@ -78,7 +76,7 @@ for my $setting ('on', 'local')
 my @drawing = map { start_drawing($member, $_, dbname => 'a', settings => 'SET shardid_lease.timeout = 0;') } 'old', 'new_on', 'new_local';
 kill_node($registry);
 $canceller->{psql}->kill_kill;
-kill 'CONT', @standby;
+thaw();
 $standby->promote;
 $registry = $standby;
 on_registry("ALTER SYSTEM SET synchronous_standby_names = ''");
@@ -94,6 +92,31 @@ is("@shards", '2 3 4', 'each shard has one holder');
 renew();
 cmp_ok(of_a('old', 'until'), 'gt', $until, 'the promoted standby renews what it knows');
 cmp_ok($_, '>', 0, "$_ ids") for draw_from_all([ $member, 'b', 'other' ], map { [ $member, 'a', $_ ] } 'old', 'new_on', 'new_local');
-no_id_comes_twice('waits for a standby that are cancelled');
-$_->stop for $member, $registry;
-done_testing();
+
+# --- Each function flushes its commit: the WAL writer sleeps.
+
+on_registry(<<'SQL');
+SELECT shardid_lease.create_id_space('flushed'), shardid_lease.create_id_space('dropped');
+CREATE FUNCTION join_at(shard int) RETURNS shardid_lease.request_1[] LANGUAGE sql AS $$
+	SELECT ARRAY[jsonb_populate_record(NULL::shardid_lease.request_1, jsonb_build_object('space', 'flushed', 'origin', 's', 'family', 'i',
+		'moved_at', '0/0', 'place', 'p', 'started', 1, 'shard', shard, 'kind', 'join', 'host', 'h', 'port', 1, 'database', 'd',
+		'clock', floor(extract(epoch FROM clock_timestamp()) * 1000)))]
+$$;
+SQL
+my @calls = (q(create_id_space('new')), q(drop_id_space('dropped')), q(reserve_shard('flushed', 9)), q(unreserve_shard('flushed', 9)),
+	'grant_shards(join_at(3))', q(evict_shard('flushed', 3)), 'registry_was_moved()', 'registry_was_restored()', q(receipts('{}')));
+my $settings = join ' || ', map { "current_setting('$_')" } qw(synchronous_commit lock_timeout statement_timeout search_path);
+for my $call (@calls)
+{
+	my $said = on_registry(<<SQL);
+SET synchronous_commit = local; SET lock_timeout = '70s'; SET statement_timeout = '80s'; SET search_path = pg_catalog, public;
+BEGIN; SELECT shardid_lease.$call; SELECT $settings; ROLLBACK;
+SET synchronous_commit = off;
+BEGIN; SELECT shardid_lease.$call; SELECT pg_current_wal_insert_lsn() AS changed \\gset
+COMMIT; SELECT pg_current_wal_flush_lsn() > :'changed';
+SQL
+	my $flushed = $call =~ /^receipts/ ? '[tf]' : 't';    # which changes nothing
+	like($said, qr/^local70s80spg_catalog, public\n.*^$flushed\z/ms, "$call keeps its caller's settings, and is flushed");
+}
+
+no_id_comes_twice('waits for a standby that are cancelled', $member, $registry);

@@ -123,6 +123,4 @@ $standby->safe_psql('registry', 'SELECT shardid_lease.registry_was_restored()');
 is($standby->safe_psql('shop', 'SELECT shardid_lease.take_over_shard()'), 2, 'a copy takes the shard over');
 cmp_ok((draw_from_all([ $standby, 'shop', 'shardid_seq' ]))[0], '>', 0, 'and generates ids');
 
-no_id_comes_twice('copies');
-$standby->stop;
-done_testing();
+no_id_comes_twice('copies', $standby);

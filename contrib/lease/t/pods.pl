@@ -32,8 +32,7 @@ sub start_pod
 sub take_over { return error_of($_[0], 'postgres', 'SELECT shardid_lease.take_over_shard(generator) FROM shardid_lease.shard_leases') }
 
 # The lease does not end here.
-my $registry = new_registry('registry');
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('long', lease => '10 min', max_ahead => '5 h')));
+my $registry = new_registry('registry', { long => "lease => '10 min', max_ahead => '5 h'" });
 my $original = new_node('original', "autovacuum = off\nshardid_lease.timeout = '1s'\n");
 connect_to_registry($original, $registry);
 $original->stop;
@@ -145,6 +144,4 @@ without_pid_file(sub {
 });
 $original->stop;
 
-no_id_comes_twice('pods');
-$registry->stop;
-done_testing();
+no_id_comes_twice('pods', $registry);

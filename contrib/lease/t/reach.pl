@@ -17,7 +17,8 @@ for my $name ('server', 'other')
 		'-addext', 'subjectAltName = DNS:localhost', '-keyout', "$dir/$name.key", '-out', "$dir/$name.crt", '-batch');
 	chmod 0600, "$dir/$name.key";
 }
-my $registry = new_registry('registry');
+my %spaces = (first => "lease => '10 s', max_ahead => '5 h'", ids => "lease => '10 min'", brief => "lease => '4 min'", other => "lease => '4 min'");
+my $registry = new_registry('registry', \%spaces);
 let_in($registry, join '', map { "$_ all +member 127.0.0.1/32 scram-sha-256\n" } 'hostssl', 'hostnossl');
 $registry->append_conf('postgresql.conf', <<CONF);
 listen_addresses = '127.0.0.1'
@@ -29,10 +30,6 @@ CONF
 $registry->restart;
 my $proxy = Proxy->new($registry->port);
 sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
-on_registry(<<'SQL');
-SELECT shardid_lease.create_id_space('first', lease => '10 s', max_ahead => '5 h'), shardid_lease.create_id_space('ids', lease => '10 min'),
-	shardid_lease.create_id_space('brief', lease => '4 min'), shardid_lease.create_id_space('other', lease => '4 min');
-SQL
 # The defaults.
 my $member = new_node('member', "autovacuum = off\nshardid_lease.timeout = '5s'\nshardid_lease.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry, 'postgres', hostaddr => '127.0.0.1', host => 'localhost', port => $proxy->port, sslmode => 'disable');
@@ -246,6 +243,4 @@ my ($ids) = draw_from_all([ $member, 'postgres', $of ]);
 cmp_ok($ids, '>', 0, "$ids ids of shard $its");
 is(on_registry($granted) . state_there('other', $its), "${until}released", 'that of the other id space is released');
 
-no_id_comes_twice('ways to a registry, lost and late messages');
-$_->stop for $member, $registry;
-done_testing();
+no_id_comes_twice('ways to a registry, lost and late messages', $member, $registry);

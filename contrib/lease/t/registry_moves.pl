@@ -144,6 +144,4 @@ happens('a dump in its database', sub { system_or_bail('pg_dump', '-Fc', '-f', s
 happens('a snapshot after registry_was_restored', sub { on_registry('SELECT shardid_lease.registry_was_restored()'); snapshot(@_) }, \&put_back,
 	is_unnoticed => 1, says => qr/has forgotten what it granted/);
 
-no_id_comes_twice('a registry that moves and forgets');
-$_->stop for $member, $registry;
-done_testing();
+no_id_comes_twice('a registry that moves and forgets', $member, $registry);

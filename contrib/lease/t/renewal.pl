@@ -4,7 +4,7 @@
 use Leases;
 use ShardidTest;
 
-my $registry = new_registry('registry');
+my $registry = new_registry('registry', {});
 # As if the server had been started from a base backup once, which the registry remembers.
 append_to_file($registry->data_dir . '/backup_label.old', "\\ once");
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('quick', lease => '2 s'); SELECT shardid_lease.create_id_space('steady', lease => '10 s')));
@@ -122,9 +122,7 @@ ok($lines >= 1 && $lines <= 2 + (time - $start) / 60, "the log says so once a mi
 
 # Sessions that wait for a window can be ended, and the server can be stopped.
 $registry->poll_query_until('postgres', q(SELECT until < clock_timestamp() FROM shardid_lease.id_space_shards WHERE space = 'quick')) or die 'no end';
-my @stopped = processes_of($registry);
-END { kill 'CONT', @stopped }
-kill 'STOP', @stopped;
+freeze($registry);
 my @command = ('psql', '-XAtq', '-d', $member->connstr('postgres'), '-c', q(SELECT next_id(generator => 'quick')));
 my @waiting = map { IPC::Run::start(\@command, '>', \my $said, '2>&1', guard('a call that waits')) } 1, 2;
 $member->poll_query_until('postgres', <<'SQL') or die 'they do not wait';
@@ -140,9 +138,7 @@ like(draw_without_waiting(), qr/57P03/, 'a draw that does not wait');
 await_event('leaves a worker', sub { workers_of($member) == 1 || !draw_without_waiting() });
 ok($member->stop('smart', fail_ok => 1), 'the server stops then, smart');
 $member->start;
-kill 'CONT', @stopped;
+thaw();
 
 unlike(slurp_file($member->logfile), qr/WARNING:  (?:snapshot|resource|relcache)/, 'no worker leaves anything behind');
-no_id_comes_twice('registry away');
-$_->stop for $member, $registry;
-done_testing();
+no_id_comes_twice('registry away', $member, $registry);

@@ -4,8 +4,8 @@
 use Leases;
 use ShardidTest;
 
-my $original = new_registry('original', "autovacuum = off\n");
-$original->safe_psql('postgres', q(CREATE DATABASE shop; SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
+my $original = new_registry('original', { ids => "lease => '10 min'" }, "autovacuum = off\n");
+$original->safe_psql('postgres', 'CREATE DATABASE shop');
 connect_to_registry($original, $original, 'shop');
 $original->safe_psql('shop', 'CREATE SCHEMA "Odd schema" AUTHORIZATION app');
 my @generators = ('ids', 'left_out', '"Odd schema"."Odd seq"', 'renamed', 'given_back');
@@ -88,6 +88,4 @@ is(on('complete', q(SET shardid_lease.timeout = '3min'; SET ROLE app; SELECT sha
 my $first = draw_one($restored, 'ids', dbname => 'complete');
 is(on('complete', "SELECT id_timestamp($first) >= '$until'"), 't', 'its ids begin at the end of that window');
 
-no_id_comes_twice('restores by halves');
-$_->stop for $original, $restored;
-done_testing();
+no_id_comes_twice('restores by halves', $original, $restored);

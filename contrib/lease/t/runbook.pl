@@ -4,7 +4,7 @@
 use IO::Socket::INET;
 use Socket;
 use Docs;
-use Leases qw(answered let_in);
+use Leases qw(answered freeze let_in thaw);
 use ShardidTest;
 
 my ($runbook, $before) = ('contrib/lease/RUNBOOK.md', 'several-databases.md');
@@ -168,11 +168,10 @@ is(run_on('oslo1', 'shop', q(CREATE SEQUENCE late; GRANT SELECT ON SEQUENCE late
 # How long a member waits for the registry.
 sub patience { return run_on($_[0], 'postgres', "ALTER DATABASE shop SET shardid_lease.registry_timeout = '$_[1]'") }
 
-my @frozen = processes_of($node{registry1});
-kill 'STOP', @frozen;
+freeze($node{registry1});
 patience('oslo1', '1s');
 like(run_on('oslo1', 'shop', block('member_check')), qr/held\|f\|.*no connection within /, 'oslo1: the check of a registry that hangs');
-kill 'CONT', @frozen;
+thaw();
 patience('oslo1', '10s');
 $node{registry2}->stop('immediate');
 like(run_on('oslo1', 'shop', block('member_check')), qr/held\|f\|.*no answer within /, 'oslo1: the check of a registry without its standby');

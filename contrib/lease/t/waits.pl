@@ -4,8 +4,7 @@
 use Leases;
 use ShardidTest;
 
-my $registry = new_registry('registry');
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
+my $registry = new_registry('registry', { ids => "lease => '10 min'" });
 # Only the test ends what waits.
 my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\nmax_prepared_transactions = 2\n");
 connect_to_registry($member, $registry);
@@ -30,9 +29,7 @@ on_member("SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', '$_
 
 # --- All calls wait at the same time, while one session each draws.
 
-my @silent = processes_of($registry);
-END { kill 'CONT', @silent }
-kill 'STOP', @silent;
+freeze($registry);
 for (@all)
 {
 	my @statements = ('SET ROLE app', "SET application_name = '$_->{generator}'", $settings_of{ $_->{way} } // (), sprintf "SELECT shardid_lease.$call_of{$_->{call}}[0]", $_->{generator});
@@ -58,7 +55,7 @@ for (@all)
 my $late = qr/57P03: no answer about the lease of generator "public.lease_shard_lease_timeout" within 3000 ms\nDETAIL: .*foreign server "registry"/;
 is(scalar(grep { $_->{said} =~ $late } @all), 1, 'the error names the server that does not answer');
 await_event('a worker ends when its callers have', sub { workers_of($member) == 0 });
-kill 'CONT', @silent;
+thaw();
 
 # --- The registry answers again: each call succeeds, also beside who only reads, and no shard is granted twice.
 
@@ -98,6 +95,4 @@ for (@used)
 is(error_of($member, 'postgres', "SET ROLE app; SELECT shardid_lease.release_shard('$_')"), 'no error', "released behind a prepared transaction: $_") for @used;
 on_member("ROLLBACK PREPARED '$_'") for @used;
 
-no_id_comes_twice('a silent registry');
-$_->stop for $member, $registry;
-done_testing();
+no_id_comes_twice('a silent registry', $member, $registry);

@@ -7,8 +7,7 @@ use Time::HiRes 'usleep';
 use Leases;
 use ShardidTest;
 
-my $registry = new_registry('registry');
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
+my $registry = new_registry('registry', { ids => "lease => '4 s'" });
 # A quarter of them, two, are for leases.
 my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\n");
 my @databases = map { "d$_" } 1 .. 4;
@@ -75,11 +74,8 @@ no_worker_is_left('a worker ends when its caller has given up');
 
 is(lease($member, 'ids', 'hot'), 1, 'a lease');
 draw_one($member, 'hot');
-my @silent = processes_of($registry);
-END { kill 'CONT', @silent }
-sub stop_registry { @silent = processes_of($registry); kill 'STOP', @silent; return }
 $registry->poll_query_until('postgres', 'SELECT until < clock_timestamp() FROM shardid_lease.id_space_shards WHERE shard = 1') or die 'no end';
-stop_registry();
+freeze($registry);
 my $starts = worker_starts($member);
 my $impatient = "SET shardid_lease.timeout = 0;\n" . "SELECT next_id(generator => 'hot');\nSELECT pg_sleep(0.01);\n" x 100;
 my $hurried = "SET statement_timeout = '2ms';\n" . "SELECT next_id(generator => 'hot');\n" x 100;
@@ -88,20 +84,19 @@ cmp_ok($most, '==', 1, "without waiting: $most worker at a time");
 # A worker that does not begin within three seconds is called off, and another one is started.
 cmp_ok(worker_starts($member), '<=', $starts + 3, 'of 400 calls one has started a worker');
 like($said[0], qr/ERROR: .*has no lease of shard 1 at this time/, 'the calls fail');
-kill 'CONT', @silent;
+thaw();
 no_worker_is_left('then the worker has its answer');
 
 # --- Many databases.
 
 my %shard_of = map { $_ => lease($member, 'ids', 'ids', dbname => $_) } @databases;
 draw_one($member, 'ids', dbname => $_) for @databases;
-my $answers = new_registry('answers');
-$answers->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
+my $answers = new_registry('answers', { ids => "lease => '4 s'" });
 $member->safe_psql('postgres', 'CREATE DATABASE good');
 connect_to_registry($member, $answers, 'good');
 lease($member, 'ids', 'ids', dbname => 'good', shard => 100);
 my $good = start_drawing($member, 'ids', dbname => 'good');
-stop_registry();
+freeze($registry);
 for my $dbname (@databases)
 {
 	$member->poll_query_until($dbname, 'SELECT until < clock_timestamp() FROM shardid_lease.shard_leases') or die 'a window does not end';
@@ -117,22 +112,20 @@ like(pop @said, qr/Workers Launched: [1-9]/, 'a parallel query has workers as we
 is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 4, 'all errors name the server');
 is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
 is(join(' ', map { "@$_[1, 2]" } grep { !defined $_->[0] } finish_drawing($good)), '', 'a database whose registry answers has ids all the time');
-kill 'CONT', @silent;
+thaw();
 await_event('the registry answers again: ids come', sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ });
 is(scalar(grep { draw_one($member, 'ids', dbname => $_) =~ /^\d+$/ } @databases), 4, 'in all databases');
 
 # --- A worker that waits for its registry keeps no database from being dropped.
 
-my @mute = processes_of($answers);
-END { kill 'CONT', @mute }
-kill 'STOP', @mute;
+freeze($answers);
 # After setval the window is used up.
 $member->safe_psql('good', q(SELECT setval('ids', 1)));
 like(draw_one($member, 'ids', dbname => 'good', settings => 'SET shardid_lease.timeout = 0;'), qr/55000|57P03/, 'no window');
 is(on_member(q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease' AND datname = 'good')), 1, 'a worker is at work');
 # It fails if others do not leave the database within five seconds.
 is(error_of($member, 'postgres', 'DROP DATABASE good'), 'no error', 'DROP DATABASE');
-kill 'CONT', @mute;
+thaw();
 
 # --- No slot at all: the launcher of logical replication has the only one.
 
@@ -165,7 +158,7 @@ is(worker_starts($member), $starts, 'without a worker');
 is($windows->(), $stored, 'and nothing is stored');
 like(error_of($member, 'd1', q(SET ROLE app; SET shardid_lease.timeout = '100ms'; CREATE SEQUENCE more; SELECT shardid_lease.lease_shard('ids', 'registry', 'more'))),
 	qr/53400: there is no free slot for a background worker/, 'lease_shard() needs a worker');
-stop_registry();
+freeze($registry);
 for my $way ('cancel', 'terminate')
 {
 	my $call = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('d1'), '-c', 'SET ROLE reader', '-c', q(SELECT next_id(generator => 'ids') AS asks) ],
@@ -179,8 +172,6 @@ for my $way ('cancel', 'terminate')
 my $error = error_of($member, 'd1', q(SET ROLE reader; SET shardid_lease.timeout = '1s'; SELECT next_id(generator => 'ids')), once => 1);
 like($error, qr/57P03: .*The owner of the generator sees why/s, 'a session that has asked by itself without an answer says so');
 unlike($error, qr/@{[ $registry->host ]}|@{[ $registry->port ]}|"member"/, 'and shows nothing of the user mapping');
-kill 'CONT', @silent;
+thaw();
 
-no_id_comes_twice('a registry that hangs');
-$_->stop for $member, $registry, $answers;
-done_testing();
+no_id_comes_twice('a registry that hangs', $member, $registry, $answers);

@@ -188,8 +188,7 @@ uint32 stamp_of(const RelFileLocator &locator) {
 void lock_taken_page(Buffer buffer) {
     constexpr int64 looks_us = 2;
     constexpr int delays_a_look = 8;
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     do {
         for (int delay = 0; delay < delays_a_look; ++delay)
             SPIN_DELAY();

@@ -12,8 +12,7 @@ namespace {
 constexpr int64 too_short_to_sleep_us = 20;
 
 void spin_for(int64 us) {
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     while (us_since(start) < us) {
     }
 }
@@ -160,7 +159,7 @@ void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, Times
     else {
         waiter.has_waited = true;
         waiter.wait = begin_wait(used_up_time, clock, step_us);
-        INSTR_TIME_SET_CURRENT(waiter.since);
+        waiter.since = this_moment();
     }
     const int64 us = sleep_us(waiter.wait, epoch, clock);
     if (us <= too_short_to_sleep_us)

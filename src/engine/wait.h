@@ -18,9 +18,14 @@ struct FirstLook {
 };
 
 // By a clock that cannot be set.
-inline int64 us_since(instr_time start) {
+inline instr_time this_moment() {
     instr_time now;
     INSTR_TIME_SET_CURRENT(now);
+    return now;
+}
+
+inline int64 us_since(instr_time start) {
+    instr_time now = this_moment();
     INSTR_TIME_SUBTRACT(now, start);
     return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }

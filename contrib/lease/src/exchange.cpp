@@ -196,7 +196,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(shardid_exchange);
 Datum shardid_exchange(PG_FUNCTION_ARGS) {
     Assert(connection == nullptr && result == nullptr);
-    INSTR_TIME_SET_CURRENT(started);
+    started = this_moment();
     is_worker = PG_GETARG_INT32(4) == 0;
     longest_ms = is_worker ? registry_timeout_ms : Min(PG_GETARG_INT32(4), registry_timeout_ms);
     values[0] = nullptr;

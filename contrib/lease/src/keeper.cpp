@@ -241,8 +241,7 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
 
 void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
     Lease &lease = lease_of(bounds);
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     Started last = Started::another;
     Reason reason{};
     for (;;) {

@@ -33,8 +33,7 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
 
 // Waits no longer than the call may: an ALTER SEQUENCE that is prepared may not end.
 bool try_lock(Oid generator, int64 wait_ms) {
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     while (!ConditionalLockRelationOid(generator, sequence_lockmode)) {
         if (ms_since(start) >= wait_ms)
             return false;
@@ -174,8 +173,7 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("%s of lease_shard() is null", PG_ARGISNULL(0) ? "space" : "server"),
                         errhint("Pass the names of an id space and of a foreign server.")));
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     const char *space = short_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
     const char *server = NameStr(*PG_GETARG_NAME(1));
     const Oid generator = generator_or_default(fcinfo, 2);
@@ -221,8 +219,7 @@ Datum shardid_take_over_batch(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(shardid_release_shard);
 Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     check_caller(generator, "release_shard()");
     call_for_lease(call_for("release"), generator);
     wait_for_earlier_users(generator, start, "release_shard()");

@@ -81,8 +81,7 @@ BackgroundWorker worker_for(const WorkerTask &task) {
 // Until it waits for the seat, if there is one, or else has ended. Returns false after this time,
 // and where it does not begin.
 bool wait_for(BackgroundWorkerHandle *handle, const Seat *seat, int64 wait_ms) {
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     pid_t pid;
     while (seat == nullptr || !is_awaited(*seat)) {
         if (GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED)
@@ -205,8 +204,7 @@ Started run_worker(WorkerTask task, int64 wait_ms) {
 }
 
 int32 call_worker(const WorkerCall &call, Oid generator, const char *server) {
-    instr_time start;
-    INSTR_TIME_SET_CURRENT(start);
+    const instr_time start = this_moment();
     WorkerTask task = task_for(generator, group_of(server, owner_of_sequence(generator)));
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));

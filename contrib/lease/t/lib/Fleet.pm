@@ -108,26 +108,12 @@ sub copy_of
 {
 	my ($self, $node, %params) = @_;
 	my $copy = PostgreSQL::Test::Cluster->new("$self->{number}_copy_" . ++$self->{serial});
-	if ($params{old})
-	{
-		system_or_bail('cp', '-a', old_of($node), $copy->data_dir);
-	}
-	else
-	{
-		backup_to($node, $copy->data_dir);
-	}
-	$copy->append_conf('postgresql.conf', 'port = ' . $copy->port . "\narchive_mode = off\n");
-	$copy->enable_streaming($node) if $params{streams};
+	$node->backup($copy->name) unless $params{old};
+	$copy->init_from_backup($node, $params{old} ? 'old' : $copy->name, has_streaming => $params{streams});
+	$copy->append_conf('postgresql.conf', 'archive_mode = off');
+	remove_tree($node->backup_dir . '/' . $copy->name);
 	push @{ $self->{copies} }, $copy;
 	return $copy;
-}
-
-sub backup_to
-{
-	my ($node, $folder) = @_;
-	remove_tree($folder);
-	system_or_bail('pg_basebackup', '-D', $folder, '-h', $node->host, '-p', $node->port, '--checkpoint', 'fast', '--no-sync');
-	return;
 }
 
 sub remove_copies
@@ -146,7 +132,8 @@ sub remove_copies
 sub keep_old
 {
 	my ($self, $node) = @_;
-	backup_to($node, old_of($node));
+	remove_tree(old_of($node));
+	$node->backup('old');
 	$node->safe_psql('postgres', q(SELECT pg_create_restore_point('old')));
 	my $last = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
 	$node->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg_stat_archiver")

@@ -185,24 +185,19 @@ RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SE
 -- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
 -- before shows that the server was started from a base backup.
 CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here shardid_lease.registry_confirmation) RETURNS text
-LANGUAGE plpgsql STABLE AS $body$
-DECLARE
-    other_cluster boolean := known.system_identifier <> here.system_identifier;
-    other_host boolean := known.host <> here.host;
-BEGIN
-    RETURN nullif(concat_ws(', ',
-        CASE WHEN other_cluster THEN format('system identifier %s instead of %s', here.system_identifier,
-            known.system_identifier) END,
-        CASE WHEN known.timeline <> here.timeline THEN
-            format('timeline %s instead of %s', here.timeline, known.timeline) END,
-        CASE WHEN other_host THEN format('host %s instead of %s', here.host, known.host) END,
-        CASE WHEN NOT (other_cluster OR other_host) AND split_part(known.place, '/', 1) <> split_part(here.place, '/', 1)
+LANGUAGE sql STABLE
+RETURN (SELECT nullif(concat_ws(', ',
+        CASE WHEN other_cluster THEN format('system identifier %s instead of %s', (here).system_identifier,
+            (known).system_identifier) END,
+        CASE WHEN (known).timeline <> (here).timeline THEN
+            format('timeline %s instead of %s', (here).timeline, (known).timeline) END,
+        CASE WHEN other_host THEN format('host %s instead of %s', (here).host, (known).host) END,
+        CASE WHEN NOT (other_cluster OR other_host) AND split_part((known).place, '/', 1) <> split_part((here).place, '/', 1)
             THEN 'another data directory or machine-id' END,
-        CASE WHEN split_part(known.place, '/', 2) <> split_part(here.place, '/', 2) THEN
-            format('another database than "%s" was', known.database) END,
-        CASE WHEN here.backup NOT IN ('', known.backup) THEN 'started from a base backup' END), '');
-END
-$body$;
+        CASE WHEN split_part((known).place, '/', 2) <> split_part((here).place, '/', 2) THEN
+            format('another database than "%s" was', (known).database) END,
+        CASE WHEN (here).backup NOT IN ('', (known).backup) THEN 'started from a base backup' END), '')
+    FROM (VALUES ((known).system_identifier <> (here).system_identifier, (known).host <> (here).host)) d (other_cluster, other_host));
 
 CREATE FUNCTION shardid_lease.why_stopped(space shardid_lease.id_space) RETURNS text LANGUAGE plpgsql AS $body$
 DECLARE
@@ -599,22 +594,19 @@ RETURN jsonb_populate_record(NULL::shardid_lease.grant_1,
     jsonb_build_object('origin', origin, 'error', error, 'is_final', is_final, 'is_later', is_later));
 
 CREATE FUNCTION shardid_lease.why_not(space shardid_lease.id_space, shard int, held shardid_lease.granted_shard, own boolean) RETURNS text
-LANGUAGE plpgsql AS $body$
-BEGIN
-    RETURN format('shard %s of id space "%s" ', shard, space.name) || CASE
-        WHEN held.state IS NULL THEN 'is not granted to any generator'
-        WHEN held.state = 'reserved' THEN format('is reserved: %s', coalesce(held.comment, 'without a comment'))
-        WHEN held.state = 'released' THEN 'was released or evicted: run take_over_shard(), or release_shard() and '
+LANGUAGE sql
+RETURN format('shard %s of id space "%s" ', shard, (space).name) || CASE
+        WHEN (held).state IS NULL THEN 'is not granted to any generator'
+        WHEN (held).state = 'reserved' THEN format('is reserved: %s', coalesce((held).comment, 'without a comment'))
+        WHEN (held).state = 'released' THEN 'was released or evicted: run take_over_shard(), or release_shard() and '
             'lease_shard(), if this database is to have a shard'
-        ELSE format(CASE WHEN held.until_ms > shardid_lease.now_ms(space.epoch) THEN
+        ELSE format(CASE WHEN (held).until_ms > shardid_lease.now_ms((space).epoch) THEN
             'is held by %s, port %s, database "%s" (role %s), since %s until %s'
             ELSE 'has an expired lease, last held by %s, port %s, database "%s" (role %s), since %s until %s' END,
-            held.host, held.port, held.database, held.role, date_trunc('second', held.since),
-            date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))) END ||
-        CASE WHEN own AND held.state = 'held' THEN ': run release_shard() and lease_shard() if this database is a copy '
-            'alongside that one, or take_over_shard() if it replaces that one' ELSE '' END;
-END
-$body$;
+            (held).host, (held).port, (held).database, (held).role, date_trunc('second', (held).since),
+            date_trunc('second', shardid_lease.ts_of((held).until_ms, (space).epoch))) END ||
+    CASE WHEN own AND (held).state = 'held' THEN ': run release_shard() and lease_shard() if this database is a copy '
+        'alongside that one, or take_over_shard() if it replaces that one' ELSE '' END;
 
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
 CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request shardid_lease.request_1) RETURNS int
@@ -1277,20 +1269,6 @@ BEGIN
 END
 $body$;
 
--- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was dropped
--- is deleted.
-CREATE FUNCTION shardid_lease.tidy_rows() RETURNS void LANGUAGE plpgsql AS $body$
-BEGIN
-    UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
-    WHERE shardid_lease.sequence_oid(l.generator) IS NOT NULL
-        AND ROW(l.generator)::record *<> ROW(shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator)))::record;
-    WITH dropped AS (
-        DELETE FROM shardid_lease.leased_generator l
-        WHERE shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text ~ '^[0-9]+$' RETURNING l.origin)
-    DELETE FROM shardid_lease.lease_window w USING dropped d WHERE w.origin = d.origin;
-END
-$body$;
-
 -- What a session is told apart from errors.
 CREATE TYPE shardid_lease.notice AS (is_warning boolean, message text, detail text, hint text);
 
@@ -1336,7 +1314,15 @@ BEGIN
     IF task = 'release' THEN
         UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.origin = its.origin AND l.state = 'leased';
     ELSIF task = 'renew' THEN
-        PERFORM shardid_lease.tidy_rows();
+        -- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was
+        -- dropped is deleted.
+        UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
+        WHERE shardid_lease.sequence_oid(l.generator) IS NOT NULL
+            AND ROW(l.generator)::record *<> ROW(shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator)))::record;
+        WITH dropped AS (
+            DELETE FROM shardid_lease.leased_generator l
+            WHERE shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text ~ '^[0-9]+$' RETURNING l.origin)
+        DELETE FROM shardid_lease.lease_window w USING dropped d WHERE w.origin = d.origin;
     END IF;
     origins := ARRAY(SELECT l.origin FROM shardid_lease.leased_generator l
         WHERE (task <> 'join' OR was = 'sealed') AND (l.origin = its.origin
@@ -1348,7 +1334,7 @@ BEGIN
         requests := ARRAY(
             SELECT shardid_lease.request_of(l, p.page, CASE task WHEN 'take_over' THEN task ELSE 'renew' END)
             FROM shardid_lease.leased_generator l CROSS JOIN LATERAL (
-                SELECT CASE WHEN l.origin = its.origin AND work.family IS NOT NULL
+                SELECT CASE WHEN l.origin = its.origin AND work.family <> ''
                     THEN (work.family, work.moved_at, work.tick, owner, NULL, NULL, NULL)::shardid_lease.page
                     ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
             WHERE l.origin = ANY (origins[:100]) AND (p.page).family IS NOT NULL AND (l.origin = its.origin OR (p.page).owner = owner));

@@ -107,17 +107,15 @@ bool run() {
     MemoryContextSwitchTo(TopMemoryContext);
     if (!is_own_work())
         return false;
-    const bool is_join = strcmp(call->kind, "join") == 0;
-    const bool has_page = task.family.text[0] != '\0';
     const Row done{call_procedure("work", {text_or_null(call->kind),
                                            {ObjectIdGetDatum(task.generator), false},
                                            text_or_null(shown_name(task.generator)),
                                            {ObjectIdGetDatum(task.group.role), false},
-                                           text_or_null(has_page ? task.family.text : nullptr),
+                                           text_or_null(task.family.text),
                                            {LSNGetDatum(task.moved_at), false},
                                            {Int64GetDatum(static_cast<int64>(task.tick)), false},
-                                           text_or_null(is_join ? call->space : nullptr),
-                                           text_or_null(is_join ? call->server : nullptr),
+                                           text_or_null(call->space),
+                                           text_or_null(call->server),
                                            {Int32GetDatum(call->shard), call->shard < 0},
                                            others(),
                                            no_value,

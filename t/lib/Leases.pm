@@ -63,13 +63,15 @@ CREATE USER MAPPING FOR $_ SERVER here OPTIONS (user '$_', password_required 'fa
 SQL
 }
 
-# Makes a database a member: its role "app", not a superuser, owns the generators and has the password.
+# Makes a database, a new one unless it is postgres, a member: its role "app", not a superuser, owns the generators and has
+# the password.
 sub connect_to_registry
 {
 	my ($node, $registry, $dbname, %options) = @_;
 	$dbname //= 'postgres';
 	%options = (host => $registry->host, port => $registry->port, dbname => 'postgres', %options);
 	my $options = join ', ', map { "$_ '$options{$_}'" } sort keys %options;
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname") unless $dbname eq 'postgres';
 	$node->safe_psql('postgres',
 		"DO \$\$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app LOGIN; END IF; END \$\$");
 	$node->safe_psql($dbname, <<"SQL");

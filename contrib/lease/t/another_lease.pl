@@ -6,7 +6,6 @@ use ShardidTest;
 my %spaces = map { $_ => "lease => '10 min'" } 'ids', 'brief';
 my %registries = map { $_ => new_registry("registry_$_", \%spaces) } 'a', 'b';
 my $member = new_node('member', "autovacuum = off\n");
-$member->safe_psql('postgres', 'CREATE DATABASE other');
 for my $dbname ('postgres', 'other')
 {
 	connect_to_registry($member, $registries{a}, $dbname);

@@ -7,7 +7,6 @@ use ShardidTest;
 
 my $registry = new_registry('registry', { ids => "lease => '2 min', max_ahead => '10 min'" }, "autovacuum = off\nwal_keep_size = 64MB\nwal_writer_delay = 10s\n", allows_streaming => 1);
 my $member = new_node('member', "autovacuum = off\n");
-$member->safe_psql('postgres', 'CREATE DATABASE a; CREATE DATABASE b');
 connect_to_registry($member, $registry, $_) for 'a', 'b';
 sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
 sub of_a { return $member->safe_psql('a', "SELECT $_[1] FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }

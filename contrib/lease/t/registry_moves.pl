@@ -6,12 +6,8 @@ use File::Path qw(remove_tree);
 use Leases;
 use ShardidTest;
 
-my $registry = new_node('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
+my $registry = new_registry('registry', { ids => "lease => '10 min', max_ahead => '20 min'" }, "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
 my $member = new_node('member', "autovacuum = off\n");
-$registry->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', lease => '10 min', max_ahead => '20 min');
-SQL
 $member->safe_psql('postgres', <<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '@{[ $registry->host ]}', port '@{[ $registry->port ]}');

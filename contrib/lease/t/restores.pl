@@ -5,7 +5,6 @@ use Leases;
 use ShardidTest;
 
 my $original = new_registry('original', { ids => "lease => '10 min'" }, "autovacuum = off\n");
-$original->safe_psql('postgres', 'CREATE DATABASE shop');
 connect_to_registry($original, $original, 'shop');
 $original->safe_psql('shop', 'CREATE SCHEMA "Odd schema" AUTHORIZATION app');
 my @generators = ('ids', 'left_out', '"Odd schema"."Odd seq"', 'renamed', 'given_back');

@@ -11,7 +11,6 @@ my $registry = new_registry('registry', { ids => "lease => '4 s'" });
 # A quarter of them, two, are for leases.
 my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\n");
 my @databases = map { "d$_" } 1 .. 4;
-$member->safe_psql('postgres', "CREATE DATABASE $_") for @databases;
 connect_to_registry($member, $registry, $_) for 'postgres', @databases;
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub no_worker_is_left { return await_event($_[0], sub { workers_of($member) == 0 }) }
@@ -92,7 +91,6 @@ no_worker_is_left('then the worker has its answer');
 my %shard_of = map { $_ => lease($member, 'ids', 'ids', dbname => $_) } @databases;
 draw_one($member, 'ids', dbname => $_) for @databases;
 my $answers = new_registry('answers', { ids => "lease => '4 s'" });
-$member->safe_psql('postgres', 'CREATE DATABASE good');
 connect_to_registry($member, $answers, 'good');
 lease($member, 'ids', 'ids', dbname => 'good', shard => 100);
 my $good = start_drawing($member, 'ids', dbname => 'good');

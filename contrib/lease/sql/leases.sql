@@ -274,9 +274,9 @@ SELECT shardid_lease.lease_shard('shop', 'here', generator => 'of_member', shard
 SELECT generator, shard, state, id_shard(next_id(generator => 'of_member')) FROM shardid_lease.shard_leases;
 SELECT space, shard, role, state FROM shardid_lease.id_space_shards ORDER BY space, shard;
 SELECT count(*), shardid_lease.renew_leases() FROM shardid_lease.shard_leases;
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
+SELECT count(*), try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
     $$lease_shard('shop', 'here', generator => 'b')$$, $$release_shard()$$, $$release_shard('b')$$,
-    $$take_over_shard('b')$$, $$renew_now('b')$$]) call;
+    $$take_over_shard('b')$$, $$renew_now('b')$$]) call GROUP BY 2 ORDER BY 1;
 \echo -- All that others than superusers may do with the tables.
 SELECT format(statement, relation)
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'registry_confirmation', 'id_space']) relation,

@@ -3,6 +3,7 @@
 # extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
 # Gains are: planted code that runs as another role, and any right, member or owner that differs from an installation
 # without the plant. Nor may the role change the objects of an extension that it has installed.
+use List::Util 'max';
 use POSIX ();
 use Plants;
 use ShardidTest;
@@ -163,7 +164,8 @@ sub try_plants
 	my %all = (number => scalar @plants, gains => []);
 	# Plants of one name are in different groups, as they would be in each other's way.
 	my %place;
-	my $place_of = sub { my ($name) = $_[0][0] =~ /\.([^\s(]+)/; return $place{ $name // $_[0][0] } //= rand };
+	my $name_of = sub { return $_[0][0] =~ /\.([^\s(]+)/ ? $1 : $_[0][0] };
+	my $place_of = sub { return $place{ $name_of->($_[0]) } //= rand };
 	@plants = sort { $place_of->($a) <=> $place_of->($b) } @plants;
 	# Sequences are made by their names: what has one of those is alone, too.
 	my $is_taken = sub { return $_[0][0] =~ /_seq$/ || $was_refused{ $_[0][0] =~ s/\w+\.//r } };
@@ -172,8 +174,9 @@ sub try_plants
 	for my $at_once (@plants_at_once)
 	{
 		push @plants, @taken if $at_once == 1;
-		my @groups;
-		my $number = POSIX::ceil(@plants / $at_once);
+		my (@groups, %of_name);
+		$of_name{ $name_of->($_) }++ for @plants;
+		my $number = max(POSIX::ceil(@plants / $at_once), values %of_name);
 		push @{ $groups[ $_ % $number ] }, $plants[$_] for 0 .. $#plants;
 		my $outcome = outcome(psql_as($installer, $database, script_of($installer, $installation,
 			map { [ $at_once > 1 ? "group $_" : $groups[$_][0][0], join '; ', map { $_->[1] } @{ $groups[$_] } ] } 0 .. $#groups)));

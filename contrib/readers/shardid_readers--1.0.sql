@@ -8,15 +8,12 @@
 -- A schema that exists is refused: other roles' code may be in it, or be put there.
 CREATE SCHEMA shardid_readers;
 
-CREATE FUNCTION shardid_readers.time_of(id bigint, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int)
-RETURNS pg_catalog.timestamptz LANGUAGE sql STABLE STRICT
-RETURN id_timestamp(id, epoch, shard_bits, sequence_bits);
-
-CREATE FUNCTION shardid_readers.state_of(generator pg_catalog.regclass, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int,
-    OUT settled_before pg_catalog.timestamptz, OUT held_back_by int)
+CREATE FUNCTION shardid_readers.state_of(first bigint, generator pg_catalog.regclass,
+    OUT position_time pg_catalog.timestamptz, OUT settled_before pg_catalog.timestamptz, OUT held_back_by int)
 LANGUAGE sql VOLATILE STRICT
 BEGIN ATOMIC
-    SELECT s.settled_before, s.held_back_by FROM id_generator_status(generator, epoch, shard_bits, sequence_bits) s;
+    SELECT id_timestamp(first, l.epoch, l.shard_bits, l.sequence_bits), s.settled_before, s.held_back_by
+    FROM id_generator_layout(generator) l, id_generator_status(generator, l.epoch, l.shard_bits, l.sequence_bits) s;
 END;
 
 SET LOCAL search_path = pg_catalog, pg_temp;
@@ -311,21 +308,13 @@ BEGIN
 END
 $$;
 
--- What cannot be found out is NULL: any role may add a reader with a layout or a generator that fails, or that it has locked.
-CREATE FUNCTION shardid_readers.share_state(first bigint, tab regclass, generator regclass,
-    OUT position_time timestamptz, OUT behind interval, OUT held_back_by int)
+-- What cannot be found out is NULL: any role may add a reader of a generator that fails, or that it has locked.
+-- The layout is the generator's own: the defaults of a table can be many, and long.
+CREATE FUNCTION shardid_readers.share_state(first bigint, generator regclass, OUT position_time timestamptz, OUT behind interval, OUT held_back_by int)
 LANGUAGE plpgsql SET lock_timeout = 1 AS $$
-#variable_conflict use_variable
-DECLARE
-    d record;
 BEGIN
-    SELECT f.* INTO d FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) f
-    WHERE e.adrelid = tab AND f.generator = generator LIMIT 1;
-    position_time := shardid_readers.time_of(first, d.epoch, d.shard_bits, d.sequence_bits);
-    IF has_sequence_privilege(d.generator, 'SELECT') THEN
-        SELECT s.settled_before - position_time, s.held_back_by INTO behind, held_back_by
-        FROM shardid_readers.state_of(generator, d.epoch, d.shard_bits, d.sequence_bits) s;
-    END IF;
+    SELECT s.position_time, s.settled_before - s.position_time, s.held_back_by INTO position_time, behind, held_back_by
+    FROM shardid_readers.state_of(first, generator) s;
 EXCEPTION WHEN OTHERS THEN
     NULL;
 END
@@ -334,7 +323,7 @@ $$;
 CREATE VIEW shardid_readers.status AS
 SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, t.behind, t.held_back_by, r.role
 FROM shardid_readers.own_reader r JOIN shardid_readers.own_share s USING (name)
-LEFT JOIN LATERAL shardid_readers.share_state(s.position, r.tab, r.generator) t ON true;
+LEFT JOIN LATERAL shardid_readers.share_state(s.position, r.generator) t ON true;
 
 COMMENT ON SCHEMA shardid_readers IS 'readers that get each new row of a table once';
 COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the readers';

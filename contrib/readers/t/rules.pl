@@ -117,6 +117,8 @@ is(next_items($name), 'open after', 'then both rows are returned, in the order o
 ask($writer, 'BEGIN; LOCK TABLE orders; ALTER SEQUENCE g RENAME TO renamed;');
 is(query("SET statement_timeout = '10s'; SELECT name, behind IS NULL FROM shardid_readers.status WHERE name = '$name'"), "$name|t", 'the status waits for no lock');
 ask($writer, 'ROLLBACK;');
+is(query("BEGIN; ALTER TABLE orders ALTER id DROP DEFAULT; SELECT behind IS NULL FROM shardid_readers.status WHERE name = '$name'; ROLLBACK"), 'f',
+	'nor does it read defaults, of which a table can have many long ones');
 
 # ROLLBACK, also to a savepoint: they come again.
 query(q{INSERT INTO orders (item) VALUES ('again')});

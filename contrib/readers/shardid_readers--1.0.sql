@@ -308,15 +308,18 @@ BEGIN
 END
 $$;
 
--- What cannot be found out is NULL: any role may add a reader of a generator that fails, or that it has locked.
--- The layout is the generator's own: the defaults of a table can be many, and long.
+-- What cannot be found out is NULL: any role may add a reader of a generator that fails, or that it has locked. Other errors do
+-- not hide the rest of the readers, either. The layout is the generator's own: the defaults of a table can be many, and long.
 CREATE FUNCTION shardid_readers.share_state(first bigint, generator regclass, OUT position_time timestamptz, OUT behind interval, OUT held_back_by int)
 LANGUAGE plpgsql SET lock_timeout = 1 AS $$
 BEGIN
     SELECT s.position_time, s.settled_before - s.position_time, s.held_back_by INTO position_time, behind, held_back_by
     FROM shardid_readers.state_of(first, generator) s;
-EXCEPTION WHEN OTHERS THEN
-    NULL;
+EXCEPTION
+    WHEN feature_not_supported OR data_exception OR syntax_error_or_access_rule_violation OR object_not_in_prerequisite_state THEN
+        NULL;
+    WHEN OTHERS THEN
+        RAISE WARNING USING MESSAGE = format('could not read the state of generator %s: %s', generator, SQLERRM), ERRCODE = SQLSTATE;
 END
 $$;
 

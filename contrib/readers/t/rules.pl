@@ -119,6 +119,18 @@ is(query("SET statement_timeout = '10s'; SELECT name, behind IS NULL FROM shardi
 ask($writer, 'ROLLBACK;');
 is(query("BEGIN; ALTER TABLE orders ALTER id DROP DEFAULT; SELECT behind IS NULL FROM shardid_readers.status WHERE name = '$name'; ROLLBACK"), 'f',
 	'nor does it read defaults, of which a table can have many long ones');
+sub status_with_error
+{
+	my ($error) = @_;
+	return join ' ', ($node->psql('postgres', <<"SQL"))[1, 2];
+BEGIN;
+CREATE OR REPLACE FUNCTION shardid_readers.state_of(first bigint, generator regclass, OUT position_time timestamptz, OUT settled_before timestamptz, OUT held_back_by int)
+LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'an error' USING ERRCODE = '$error'; END \$\$;
+SELECT behind IS NULL FROM shardid_readers.status WHERE name = '$name';
+SQL
+}
+is(status_with_error($_), 't ', "it does not show $_, which any role can cause") for qw(0A000 22008 42501 42P01 55000 55P03);
+like(status_with_error('XX001'), qr/^t .*WARNING:  could not read the state of generator public.g: an error/, 'but shows any other');
 
 # ROLLBACK, also to a savepoint: they come again.
 query(q{INSERT INTO orders (item) VALUES ('again')});

@@ -213,6 +213,8 @@ void check_fetches_all(Oid function, int64 rows) {
                     psprintf("The number of rows that it fetches at a time is " UINT64_FORMAT
                              ", and at_most is " INT64_FORMAT ".",
                              statement->count, rows));
+            while (IsA(plan, SortState))
+                plan = outerPlanState(plan);
             if (!IsA(plan, FunctionScanState))
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
                                       " rows at a time, and may have more than the function.",

@@ -132,6 +132,11 @@ SQL
 is(status_with_error($_), 't ', "it does not show $_, which any role can cause") for qw(0A000 22008 42501 42P01 55000 55P03);
 like(status_with_error('XX001'), qr/^t .*WARNING:  could not read the state of generator public.g: an error/, 'but shows any other');
 
+# A cursor whose rows are sorted has no more than the function.
+query(q{INSERT INTO orders (item) VALUES ('sorted'), ('rows'); SELECT pg_sleep(0.002)});
+is(ask($reader, "BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('$name', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; COMMIT;"),
+	"rows\nsorted", 'a cursor with ORDER BY');
+
 # ROLLBACK, also to a savepoint: they come again.
 query(q{INSERT INTO orders (item) VALUES ('again')});
 ask($reader, 'BEGIN; SAVEPOINT s;');

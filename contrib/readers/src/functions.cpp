@@ -101,8 +101,7 @@ Datum shardid_reader_bound(PG_FUNCTION_ARGS) {
 
 // id_default(adbin pg_node_tree): generator and layout that a default passes to next_id; NULL if it
 // is another expression, or has arguments that are no constants. Nothing of it is evaluated: it is
-// the table's owner's, and the caller may be a superuser that looks at the status. Nor is the table
-// locked, which its owner could lock for ever.
+// the table's owner's, and the caller may be a superuser.
 PG_FUNCTION_INFO_V1(shardid_id_default);
 Datum shardid_id_default(PG_FUNCTION_ARGS) {
     bool has_shard = false;

@@ -132,6 +132,53 @@ SQL
 is(status_with_error($_), 't ', "it does not show $_, which any role can cause") for qw(0A000 22008 42501 42P01 55000 55P03);
 like(status_with_error('XX001'), qr/^t .*WARNING:  could not read the state of generator public.g: an error/, 'but shows any other');
 
+# A superuser's call executes of the table's owner what SELECT does: expressions of indexes, statistics and checks, which the
+# planner evaluates. Nothing else, as adding a reader and its status.
+query(<<'SQL');
+CREATE ROLE planter;
+GRANT CREATE ON SCHEMA public TO planter;
+SET ROLE planter;
+CREATE FUNCTION planted(item text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_user <> 'planter' THEN
+		RAISE WARNING 'planted in %', item;
+	END IF;
+	RETURN item;
+END
+$$;
+CREATE DOMAIN checked AS bigint CHECK (planted('domain') = 'domain');
+CREATE SEQUENCE planted_ids CACHE 2;
+CREATE TABLE trap (id checked PRIMARY KEY DEFAULT next_id(1, 'planted_ids'), item text, made text GENERATED ALWAYS AS (planted(item)) STORED,
+	more bigint DEFAULT next_id(1, planted('planted_ids')::regclass), CHECK (planted('check') = 'check'));
+CREATE INDEX ON trap ((planted('index'))) WHERE planted('predicate') = 'predicate';
+CREATE STATISTICS planted ON (planted('statistics')), item FROM trap;
+CREATE TABLE trap_child (CHECK (planted('child') = 'child')) INHERITS (trap);
+CREATE POLICY planted ON trap USING (planted('policy') = 'policy');
+ALTER TABLE trap ENABLE ROW LEVEL SECURITY;
+INSERT INTO trap (item) VALUES ('row');
+INSERT INTO trap_child (item) VALUES ('row of child');
+SELECT pg_sleep(0.002);
+SQL
+sub planted
+{
+	my ($statement) = @_;
+	my (undef, $answer, $said) = $node->psql('postgres', $statement);
+	my %places = map { $_ => 1 } $said =~ /planted in (.*)/g;
+	return join ' ', $answer =~ s/\n/ /r, '-', sort keys %places;
+}
+is(planted(q{SELECT shardid_readers.add_reader('trap', 'trap', 0)}), '0 -', 'add_reader executes nothing of the owner');
+is(planted(q{SELECT name FROM shardid_readers.status WHERE name = 'trap'}), 'trap -', 'nor does the status');
+my $core = planted(q{SELECT item FROM trap WHERE id > 0 ORDER BY id});
+like($core, qr/^row row of child - .*index.* predicate/, 'SELECT does');
+is(planted(q{SELECT item FROM shardid_readers.next_rows('trap', NULL::trap)}), $core, 'and next_rows the same');
+query('DROP TABLE trap CASCADE');
+
+# A plan whose CTEs read others twice: looking for the function in it can be cancelled.
+my $ctes = join ', ', 'c0 AS MATERIALIZED (SELECT 1000 AS n)',
+	map { sprintf 'c%d AS MATERIALIZED (SELECT a.n FROM c%d a, c%2$d b)', $_, $_ - 1 } 1 .. 45;
+like(($node->psql('postgres', "SET statement_timeout = '2s'; WITH $ctes SELECT FROM c45, LATERAL shardid_readers.next_rows('$name', NULL::orders, n)"))[2],
+	qr/canceling statement/, 'looking at a long plan can be cancelled');
+
 # A cursor whose rows are sorted has no more than the function.
 query(q{INSERT INTO orders (item) VALUES ('sorted'), ('rows'); SELECT pg_sleep(0.002)});
 is(ask($reader, "BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('$name', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; COMMIT;"),

@@ -372,10 +372,10 @@ $body$;
 -- All of it runs with the rights of its caller, except the trigger. UPDATE of columns only: with UPDATE of a table, any role
 -- could lock it.
 REVOKE EXECUTE ON FUNCTION shardid_readers.delete_reader(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
-GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC;
+-- The owner of the database has its own for pg_dump: PUBLIC's may be revoked.
+GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC, pg_database_owner;
 GRANT SELECT, INSERT (name, role, tab, generator, shares) ON shardid_readers.own_reader TO PUBLIC;
 GRANT SELECT, UPDATE (position, moved) ON shardid_readers.own_share TO PUBLIC;
 GRANT INSERT (name, role, share, position) ON shardid_readers.new_share TO PUBLIC;
 GRANT SELECT ON shardid_readers.status TO PUBLIC;
--- For pg_dump.
 GRANT SELECT ON shardid_readers.reader, shardid_readers.reader_share TO pg_database_owner;

@@ -240,6 +240,25 @@ is(query("SELECT string_agg(item, ' ' ORDER BY id) FROM seen JOIN orders USING (
 
 # A dump has the reader and its position, a copy of the database as well. Neither knows new ids of the other.
 query(q{INSERT INTO orders (item) VALUES ('dumped')});
+# Readers of other roles, of anything, are left out if they could not be restored.
+ask($writer, <<'SQL');
+SET ROLE planter;
+CREATE TEMPORARY TABLE passing (id bigint);
+CREATE TEMPORARY SEQUENCE passing_ids;
+CREATE VIEW viewed AS SELECT 1 AS id;
+CREATE TABLE "two
+lines" (id bigint);
+CREATE TABLE dropped (id bigint);
+INSERT INTO shardid_readers.own_reader
+SELECT format('%s %s', tab, generator), 'planter', tab, generator, 1
+FROM unnest(ARRAY['orders'::regclass, 'orders_pkey', 'g', 'passing', 'viewed', '"two
+lines"', 'dropped', 'pg_class', 'shardid_readers.reader', '0']) tab,
+unnest(ARRAY['g'::regclass, 'passing_ids', 'orders', '0']) generator;
+INSERT INTO shardid_readers.new_share (name, role, share, position) SELECT name, role, 0, 0 FROM shardid_readers.own_reader;
+DROP TABLE dropped;
+RESET ROLE;
+SQL
+query('REVOKE USAGE ON SCHEMA shardid_readers FROM PUBLIC');
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
 system_or_bail('pg_dump', '-f', $dump, $node->connstr('postgres'));
 close_session($_) for $writer, $reader, $other;
@@ -251,6 +270,11 @@ for my $database (qw(postgres copy restored))
 {
 	is($node->safe_psql($database, "INSERT INTO orders (item) VALUES ('$database'); $next"), "dumped\n$database", "$database: once, and its own");
 }
+
+is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FROM shardid_readers.status WHERE role = 'planter'"),
+	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
+is($node->safe_psql('restored', "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolname IN ('planter', 'pg_database_owner') AND has_schema_privilege(oid, 'shardid_readers', 'USAGE')"),
+	'pg_database_owner', 'a superuser can let only some roles add readers, and the owner of the database still dump them');
 
 $node->stop;
 done_testing();

@@ -58,6 +58,7 @@ is("$django->{reversed}[0] $django->{generator_dropped}[0]", 'True True', 'Djang
 is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3} }", '42601 ids.next_id(), 42601 ids.next_id(7), 42601 none',
 	'Django: AlterField is refused, and AlterToShardId sets the default');
 is("@{ $django->{altered_back} }", 'ids.next_id(7) ids.next_id()', 'Django: and back');
+is("@{ $django->{plain} }, $django->{plain_already}[0]", 'True ids.next_id(), others.Switched.id is no ShardIdField', 'Django: a BigAutoField again, forwards');
 is("$django->{in_use}[0] $django->{waits}[0]", '55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');
 is("@{ $django->{quoted} }", '5 True', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');

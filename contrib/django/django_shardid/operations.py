@@ -101,31 +101,26 @@ END
 
 
 class AlterToShardId(AlterField):
-    """Replaces the AlterField that makemigrations writes when a field becomes a ShardIdField, or one of another
-    expression: sets the column's default, and touches neither rows nor foreign keys. In reverse the column has the
-    other expression, or a sequence of its own again."""
+    """Replaces the AlterField that makemigrations writes when a field becomes a ShardIdField, one of another expression,
+    or a BigAutoField again: sets the column's default, and touches neither rows nor foreign keys. As a BigAutoField the
+    column has a sequence of its own."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        old = from_state.apps.get_model(app_label, self.model_name)._meta.get_field(self.name)
+        old, new = (state.apps.get_model(app_label, self.model_name)._meta.get_field(self.name) for state in (from_state, to_state))
         if not isinstance(old, models.BigAutoField):
             remedy = 'make it one first, by a migration of its own' if isinstance(old, models.IntegerField) else 'keep it, as its values cannot become ids'
             raise ValueError(f'{old} is no BigAutoField: {remedy}')
-        self._run(SWITCH, to_state, app_label, schema_editor)
-
-    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        old = to_state.apps.get_model(app_label, self.model_name)._meta.get_field(self.name)
-        if isinstance(old, ShardIdField):
-            self._run(SWITCH, to_state, app_label, schema_editor)
+        if isinstance(new, ShardIdField):
+            sql, field = SWITCH, new
+        elif isinstance(new, models.BigAutoField) and isinstance(old, ShardIdField):
+            sql, field = SWITCH_BACK, old
         else:
-            self._run(SWITCH_BACK, from_state, app_label, schema_editor)
-
-    def _run(self, sql: str, state: Any, app_label: str, schema_editor: Any) -> None:
-        model = state.apps.get_model(app_label, self.model_name)
+            raise ValueError(f'{new} is no ShardIdField')
+        model = field.model
         if not model._meta.managed:
             raise ValueError(f'{model._meta.label} has managed = False, so migrations do not change its table')
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
-        field = model._meta.get_field(self.name)
         table = schema_editor.quote_name(model._meta.db_table)
         code = sql.format(
             table=table,

@@ -155,6 +155,21 @@ for n in 1, 2, 3:
         default_after(AlterToShardId(*field).database_forwards, *states[n - 1:n + 1]))
 say('altered_back', *[default_after(AlterToShardId('switched', 'id', fields[n]).database_backwards, states[n], states[n - 1]) for n in (3, 2)])
 
+# As a later migration a BigAutoField again, which continues above all; and back.
+plain = AlterToShardId('switched', 'id', models.BigAutoField(primary_key=True))
+insert = "INSERT INTO switched VALUES (DEFAULT) RETURNING id"
+with connection.cursor() as cursor:
+    cursor.execute(insert)
+    above = cursor.fetchone()[0]
+    with connection.schema_editor() as editor:
+        plain.database_forwards('others', editor, states[1], states[0])
+    cursor.execute(insert)
+    say('plain', cursor.fetchone()[0] > above, default_after(plain.database_backwards, states[0], states[1]))
+    try:
+        plain.database_forwards('others', None, states[0], states[0])
+    except ValueError as error:
+        say('plain_already', str(error))
+
 # A table in use is not waited for, and the session's setting stays.
 reader = connection.copy()
 reader.set_autocommit(False)

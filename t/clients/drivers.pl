@@ -59,6 +59,9 @@ is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3
 	'Django: AlterField is refused, and AlterToShardId sets the default');
 is("@{ $django->{altered_back} }", 'ids.next_id(7) ids.next_id()', 'Django: and back');
 is("@{ $django->{plain} }, $django->{plain_already}[0]", 'True ids.next_id(), others.Switched.id is no ShardIdField', 'Django: a BigAutoField again, forwards');
+is("$django->{of_new_generator}[0], $django->{granted}[0]", 'has_shared, has_shared has_table', 'Django: roles get privileges on a generator');
+is("@{ $django->{not_granted} }", 'roles that insert into "switched" have no privilege on its generator HINT:  The owner of the generator must run: '
+	  . 'GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_table.', 'Django: or the migration fails, and says which');
 is("$django->{in_use}[0] $django->{waits}[0]", '55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');
 is("@{ $django->{quoted} }", '5 True', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');

@@ -54,11 +54,30 @@ $create$
 
 class CreateGenerator(RunSQL):
     """Creates a sequence as a generator, for a ShardIdField whose expression names it. No column owns it: loaddata and
-    flush would set it to max(id)."""
+    flush would set it to max(id). Roles get the privileges that they have on the generator of the extension."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f'CREATE SEQUENCE {name}', f'DROP SEQUENCE {name}')
+        super().__init__(
+            f'''
+DO $create$
+DECLARE
+    shared pg_catalog.aclitem[];
+    command pg_catalog.text;
+BEGIN
+    CREATE SEQUENCE {name};
+    SELECT c.relacl INTO shared
+    FROM pg_extension x JOIN pg_class c ON c.relnamespace = x.extnamespace AND c.relname = 'shardid_seq' WHERE x.extname = 'shardid';
+    FOR command IN
+        SELECT pg_catalog.format('GRANT %s ON SEQUENCE %s TO %s', a.privilege_type, {literal(name)}::pg_catalog.regclass,
+                                 CASE WHEN r.oid IS NULL THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END)
+        FROM pg_catalog.aclexplode(shared) a LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+    LOOP
+        EXECUTE command;
+    END LOOP;
+END
+$create$
+''', f'DROP SEQUENCE {name}')
 
     def deconstruct(self) -> Any:
         return self.__class__.__name__, [self.name], {}
@@ -68,16 +87,47 @@ class CreateGenerator(RunSQL):
 LOCK = """
 DECLARE
     shardid_wait text := pg_catalog.current_setting('lock_timeout');
+    shardid_path text := pg_catalog.current_setting('search_path');
+    shardid_table pg_catalog.regclass := {table_name};
     shardid_own text := pg_catalog.pg_get_serial_sequence({table_name}, {column_name});
+    shardid_grants text;
+    shardid_granted boolean;
 BEGIN
     PERFORM pg_catalog.set_config('lock_timeout', '900ms', true);
     LOCK TABLE {table};
     PERFORM pg_catalog.set_config('lock_timeout', shardid_wait, true);
 """
 
-# New ids must be above all that are stored: rows are read in the order of their ids.
+# Roles that insert need USAGE on the generator, unless a function of the user's calls next_id. New ids must be above all
+# that are stored: rows are read in the order of their ids.
 SWITCH = LOCK + """
     ALTER TABLE {table} ALTER {column} DROP IDENTITY IF EXISTS, ALTER {column} SET DEFAULT {expression};
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT string_agg(format('GRANT USAGE ON SEQUENCE %s TO %s', generator, CASE role WHEN 0 THEN 'PUBLIC' ELSE role::regrole::text END), '; '),
+           bool_and(has_sequence_privilege(generator, 'USAGE WITH GRANT OPTION'))
+    INTO shardid_grants, shardid_granted
+    FROM (SELECT COALESCE(
+                     (SELECT q.refobjid FROM pg_depend q JOIN pg_sequence ON seqrelid = q.refobjid
+                      WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = d.oid AND q.refclassid = 'pg_class'::regclass LIMIT 1),
+                     to_regclass(p.pronamespace::regnamespace || '.shardid_seq'))::regclass
+          FROM pg_attrdef d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum AND attname = {column_name}
+          JOIN pg_depend f ON f.classid = 'pg_attrdef'::regclass AND f.objid = d.oid AND f.refclassid = 'pg_proc'::regclass
+          JOIN pg_proc p ON p.oid = f.refobjid AND p.proname = 'next_id'
+          JOIN pg_depend e ON e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'
+          WHERE adrelid = shardid_table) g (generator),
+         (SELECT a.grantee FROM pg_class, aclexplode(relacl) a WHERE oid = shardid_table AND a.privilege_type = 'INSERT'
+          UNION SELECT a.grantee FROM pg_attribute, aclexplode(attacl) a WHERE attrelid = shardid_table AND a.privilege_type = 'INSERT'
+          UNION SELECT a.grantee FROM pg_class, aclexplode(relacl) a
+                WHERE oid = to_regclass(shardid_own) AND a.privilege_type IN ('USAGE', 'UPDATE')) r (role)
+    WHERE NOT has_sequence_privilege(role, generator, 'USAGE');
+    PERFORM set_config('search_path', shardid_path, true);
+    IF NOT shardid_granted THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('roles that insert into %s have no privilege on its generator', {table_name}),
+            HINT = pg_catalog.format('The owner of the generator must run: %s.', shardid_grants);
+    ELSIF shardid_granted THEN
+        EXECUTE shardid_grants;
+    END IF;
     IF (SELECT pg_catalog.max({column}) FROM {table}) OPERATOR(pg_catalog.>=) {expression} THEN
         RAISE USING MESSAGE = pg_catalog.format('table %s has ids above those that are generated now', {table_name}),
             HINT = 'Raise the generator first: see "The one command" in docs/operations.md of shardid.';

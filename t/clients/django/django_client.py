@@ -14,7 +14,7 @@ from django.db.migrations.state import ModelState, ProjectState
 from django.test.utils import CaptureQueriesContext
 
 django.setup()
-from django_shardid import AlterToShardId, CreateShardid, ShardIdField
+from django_shardid import AlterToShardId, CreateGenerator, CreateShardid, ShardIdField
 from said import say
 from shop.models import Item, Like, Photo, Place
 from shop.orders import Orders
@@ -169,6 +169,30 @@ with connection.cursor() as cursor:
         plain.database_forwards('others', None, states[0], states[0])
     except ValueError as error:
         say('plain_already', str(error))
+
+    # Roles that insert get privileges on the generator; if the migration may not grant them, it fails.
+    cursor.execute("CREATE ROLE has_shared; CREATE ROLE has_table; GRANT SELECT, INSERT ON switched TO has_table;"
+                   "GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_shared, migrates; GRANT USAGE ON SCHEMA ids TO migrates")
+    with connection.schema_editor() as editor:
+        CreateGenerator('ids.switched_ids').database_forwards('others', editor, None, None)
+    usage = "SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname LIKE 'has_%%' AND has_sequence_privilege(oid, %s, 'USAGE')"
+    cursor.execute(usage, ['ids.switched_ids'])
+    say('of_new_generator', cursor.fetchone()[0])
+    own = ProjectState()
+    expression = "ids.next_id('ids.switched_ids'::regclass)"
+    own.add_model(ModelState('others', 'Switched', [('id', ShardIdField(expression=expression))], {'db_table': 'switched'}))
+    default_after(AlterToShardId('switched', 'id', ShardIdField(expression=expression)).database_forwards, states[1], own)
+    cursor.execute(usage, ['ids.switched_ids'])
+    say('granted', cursor.fetchone()[0])
+    cursor.execute('ALTER TABLE switched OWNER TO migrates; SET ROLE migrates')
+    try:
+        with connection.schema_editor() as editor:
+            AlterToShardId('switched', 'id', ShardIdField()).database_forwards('others', editor, own, states[1])
+    except utils.DatabaseError as error:
+        say('not_granted', *str(error).splitlines()[:2])
+    cursor.execute('RESET ROLE; ALTER TABLE switched OWNER TO CURRENT_USER; REVOKE INSERT ON switched FROM has_table')
+    default_after(AlterToShardId('switched', 'id', ShardIdField()).database_forwards, own, states[1])
+    default_after(AlterToShardId('switched', 'id', fields[2]).database_forwards, *states[1:3])
 
 # A table in use is not waited for, and the session's setting stays.
 reader = connection.copy()

@@ -42,7 +42,7 @@ BEGIN
     IF FOUND THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('role "%s" can create functions in schema %s', other, {literal(schema)}),
-            DETAIL = 'A call of next_id() could mean one of them.', HINT = 'Use another schema, or drop it.';
+            DETAIL = 'A call of next_id() could mean one of them.', HINT = 'Use another schema, drop it, or REVOKE CREATE on it.';
     END IF;
 END
 $create$

@@ -43,6 +43,7 @@ like($django->{sql}[0], qr/^INSERT INTO "shop_photo" \("name"\) VALUES \('lighth
 	'Django: the id is left out and read back');
 is(scalar @{ $django->{bulk} }, 100, 'Django: bulk_create reads all back');
 is($django->{found}[0], 'lighthouse', 'Django: found by its id');
+is($django->{since}[0], 101, 'Django: the rows since a time');
 is($django->{referenced}[0], $django->{created}[0], 'Django: and referenced');
 are_stored('Django', 'shop_photo', 1, $django->{created}[0], @{ $django->{bulk} }, $django->{after_loaddata}[0], $django->{again}[0]);
 are_stored('Django, by default_auto_field', 'shop_like', 1, @{ $django->{likes} });
@@ -66,6 +67,7 @@ is("$django->{in_use}[0] $django->{waits}[0]", '55P03 99s', 'Django: a table in 
 is("@{ $django->{quoted} }", '5 True', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');
 like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');
+is($django->{second}[0] // 5, 5, 'Django: a second id of a model');
 is($django->{owned}[0], '55000', 'Django: a generator that belongs to the column is spoilt by loaddata');
 is("@{ $django->{test_database} }", 'test_django 5', 'Django: a test database, with a shard number by its settings');
 

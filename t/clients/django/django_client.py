@@ -4,14 +4,18 @@ import io
 import os
 import re
 import sys
+import uuid
+from datetime import timedelta
 
 os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
 import django
 from django.core.management import call_command
 from django.db import connection, models, transaction, utils
-from django.db.migrations import AlterField
+from django.db.migrations import AddField, AlterField
 from django.db.migrations.state import ModelState, ProjectState
+from django.db.models import BigIntegerField, Func, Value
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 django.setup()
 from django_shardid import AlterToShardId, CreateGenerator, CreateShardid, ShardIdField
@@ -58,6 +62,8 @@ with connection.cursor() as cursor:
     say('place', cursor.fetchone()[0])
 
 Place.objects.create(name='harbour')
+say('since', Photo.objects.filter(id__gte=Func(Value(timezone.now() - timedelta(hours=1)),
+                                               function='ids.id_lower_bound', output_field=BigIntegerField())).count())
 load_dump()
 say('after_loaddata', Photo.objects.create(name='after loaddata').id)
 say('likes', *[like.id for like in Like.objects.bulk_create([Like(photo=photo), Like(photo=photo)])])
@@ -207,6 +213,19 @@ with connection.cursor() as cursor:
         cursor.execute('SHOW lock_timeout')
         say('waits', cursor.fetchone()[0])
     cursor.execute('RESET lock_timeout; RESET statement_timeout')
+
+# A second id, as the page writes it.
+if django.VERSION >= (5, 0):
+    with open('contrib/django/README.md') as page:
+        new_id = eval(re.search(r'new_id = (models.*?)\n```', page.read(), re.DOTALL)[1])
+    without, state = ProjectState(), ProjectState()
+    without.add_model(ModelState('others', 'Uuid', [('id', models.UUIDField(primary_key=True, default=uuid.uuid4))]))
+    state.add_model(ModelState('others', 'Uuid', [*without.models['others', 'uuid'].fields.items(), ('new_id', new_id)]))
+    with connection.schema_editor() as editor:
+        editor.create_model(without.apps.get_model('others', 'Uuid'))
+    with connection.schema_editor() as editor:
+        AddField('uuid', 'new_id', new_id).database_forwards('others', editor, without, state)
+    say('second', state.apps.get_model('others', 'Uuid').objects.create().new_id >> 10 & 8191)
 
 # Names that would end a string, or stand for a value.
 class Quoted(models.Model):

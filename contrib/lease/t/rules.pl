@@ -1,7 +1,7 @@
 # Each rule that keeps the ids of a leased generator in its window, on one server that is registry and member: a
 # generator that was moved, restarted or created again draws in a later window, and the time by which it is then ahead of
-# the clock does not add up; and at a window's end it draws nothing. (That it has one shard and one layout is in sql/leases,
-# the registry's rules are in sql/lease_registry.)
+# the clock does not add up; at a window's end it draws nothing; and it has one shard and one layout. (The registry's
+# rules are in sql/lease_registry.)
 use List::Util 'max';
 use Leases 'registry_here';
 use ShardidTest;
@@ -36,6 +36,10 @@ my ($first, $window) = (drawn(), window());
 ok($first >= $window->{from} && $first < $window->{until}, 'an id is in its window');
 cmp_ok($window->{until} - $window->{from}, '>=', $lease, 'of a lease');
 
+# One shard, one layout.
+is(query('SET shardid.shard_id = 7; SELECT id_shard(next_id()), id_shard(next_id(5))'), '5|5', 'its shard, whatever shardid.shard_id says');
+is(sqlstate("SELECT $_"), '55000', "no other shard or layout: $_") for 'next_id(6)', 'next_id(5); SELECT next_id(6)', 'next_ids(6, 10)', 'next_id(5, shard_bits => 12)';
+
 # After $change the old window is no longer valid: ids are in the next one. Ten changes at once take the generator a lease
 # and ten small steps ahead of the clock.
 my $ends = $window->{until};    # if the clock stood still
@@ -69,6 +73,7 @@ goes_on_later('the server crashed', sub { $node->stop('immediate'); $node->start
 
 # The registry has granted the shard to another holder, whose window begins where this one ends.
 query(q(SELECT shardid_lease.lease_shard('short', 'here', generator => 'short_seq')));
+is(sqlstate("SELECT next_id(0, 'short_seq', shard_bits => 12)"), '55000', 'no other layout, for its first id either');
 $session = open_session($node, '-v', 'VERBOSITY=sqlstate');
 my $draw = "SELECT max(next_id(0, 'short_seq') >> $bits) FROM generate_series(1, 3);";
 like(my $most = ask($session, $draw), qr/^\d+$/, 'there is a window');

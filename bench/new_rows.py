@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Readers of new rows, all of the same table at the same time, and what one call of settled_below takes.
+"""Readers of new rows, all of the same table at the same time, and what settled_below and next_rows take.
 
 100 writers insert a row each per transaction, which stays open for 1 to 400 ms and is rolled back in one of 100 cases.
 After a third of the time another transaction begins, which has a snapshot and a transaction id and generates no id; it
@@ -19,6 +19,7 @@ from common import SHOP, conditions, create_databases, milliseconds, options, ps
 WRITERS = 100
 POLL_S, GAP_S = 0.02, 1
 CALLS, RUNS = 1000, 25
+SIZES = (0, 10, 1000)
 TABLE = """
 CREATE SEQUENCE g CACHE 2;
 CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id('g'::regclass), n bigserial,
@@ -29,6 +30,12 @@ SELECT pg_create_logical_replication_slot('decoded', 'test_decoding');
 SELECT next_id('g'::regclass); -- settled_below knows a bound
 CREATE EXTENSION shardid_readers;
 SELECT shardid_readers.add_reader('r', 'rows');
+"""
+PGQ = """
+CREATE EXTENSION pgq;
+SELECT pgq.create_queue('rows'), pgq.register_consumer('rows', 'r');
+SELECT pgq.set_queue_config('rows', 'ticker_max_lag', '0'), pgq.set_queue_config('rows', 'ticker_idle_period', '0');
+CREATE TRIGGER queued AFTER INSERT ON rows FOR EACH ROW EXECUTE FUNCTION pgq.jsontriga('rows');
 """
 WRITER = """
 \\set ms random(1, 400)
@@ -67,11 +74,16 @@ def by_last_id():
 
 
 def by_settled_below():
-    cursor, begin = connect(), 0
+    """Four statements, in a transaction: where the last one ended, the bound, the rows, and where this one ends."""
+    cursor = connect()
+    cursor.execute("DROP TABLE IF EXISTS reader; CREATE TABLE reader AS SELECT settled_below('g') AS below")
     while True:
+        cursor.execute("BEGIN")
+        begin = found(cursor, "SELECT below FROM reader FOR UPDATE")[0][0]
         end = found(cursor, "SELECT settled_below('g')")[0][0]
         rows = found(cursor, "SELECT id FROM rows WHERE id >= %s AND id < %s ORDER BY id", begin, end)
-        begin = end
+        cursor.execute("UPDATE reader SET below = greatest(below, %s)", (end,))
+        cursor.execute("COMMIT")
         yield [row[0] for row in rows]
 
 
@@ -92,7 +104,7 @@ def by_xmin():
 
 
 def by_two_snapshots():
-    """As PgQ and its successors: the rows that this snapshot sees and the one before did not."""
+    """The rows that this snapshot sees and the one before did not."""
     cursor, before = connect(), "1:1:"
     while True:
         before, ids = found(cursor, """SELECT now::text, array(SELECT id FROM rows
@@ -100,6 +112,18 @@ def by_two_snapshots():
             AND pg_visible_in_snapshot(xid, now) AND NOT pg_visible_in_snapshot(xid, before) ORDER BY id)
             FROM pg_current_snapshot() now, CAST(%s AS pg_snapshot) before""", before)[0]
         yield ids
+
+
+def by_pgq():
+    """With a tick, which is a snapshot, each time that it asks: its daemon makes one each second or seldom."""
+    cursor = connect()
+    while True:
+        found(cursor, "SELECT pgq.ticker('rows')")
+        batch, events = found(cursor, "SELECT pgq.next_batch('rows', 'r')")[0][0], []
+        if batch:
+            events = found(cursor, "SELECT (ev_data::json ->> 'id')::bigint FROM pgq.get_batch_events(%s)", batch)
+            found(cursor, "SELECT pgq.finish_batch(%s)", batch)
+        yield [event[0] for event in events]
 
 
 def by_gaps():
@@ -122,7 +146,8 @@ READERS = {
     "**`settled_below`**": (by_settled_below, "open transactions that have generated an id"),
     "**`next_rows`** of `shardid_readers`": (by_next_rows, "open transactions that have generated an id"),
     "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "transactions that write, in any database"),
-    "`xid8` column, two snapshots (PgQ)": (by_two_snapshots, "nothing; reads all since the oldest transaction"),
+    "`xid8` column, two snapshots": (by_two_snapshots, "nothing; reads all since the oldest transaction"),
+    "PgQ, a tick each time": (by_pgq, "nothing; reads all since the oldest transaction"),
     "`bigserial`, waits 1 s for gaps": (by_gaps, "rollbacks, each for 1 s"),
     "logical decoding (`pg_recvlogical`)": (None, "nothing, once the slot exists; the slot retains WAL"),
 }
@@ -206,11 +231,32 @@ def call_us():
     return statistics.median(own - floor for floor, own in zip(times[::2], times[1::2])) * 1000 / CALLS
 
 
+def read_ms(reader):
+    """What a reader takes to read as many rows as in SIZES at a time, in ms."""
+    asks, cursor = reader(), connect()
+    next(asks)
+    for size in SIZES:
+        times = []
+        for _ in range(RUNS):
+            cursor.execute("INSERT INTO rows (id) SELECT next_id('g'::regclass) FROM generate_series(1, %s)", (size,))
+            time.sleep(0.01)
+            begin = time.perf_counter()
+            rows = next(asks)
+            times.append((time.perf_counter() - begin) * 1000)
+            assert len(rows) == size
+        yield f"{statistics.median(times):.1f}"
+
+
 def main():
     arguments = options(__doc__, rounds=0, seconds=90)
     create_databases()
     psql(TABLE)
+    if psql("SELECT 1 FROM pg_available_extensions WHERE name = 'pgq'"):
+        psql(PGQ)
+    else:
+        READERS.pop("PgQ, a tick each time")
     lines, rows = compare(arguments.seconds)
+    by_one, by_four = (" / ".join(read_ms(reader)) for reader in (by_next_rows, by_settled_below))
     alone = call_us()
     sessions = [connect() for _ in range(WRITERS)]
     for session in sessions:
@@ -221,7 +267,8 @@ def main():
     report[1] = report[1][:-len(" ---: |")] + " --- |"
     report += ["", f"Of {rows:,} rows of {WRITERS} writers; readers ask each {POLL_S * 1000:.0f} ms. late: delivered after a greater id. idle: rows committed while a "
                f"transaction is idle, for {arguments.seconds * 2 // 3} s. A call of `settled_below` takes {alone:.0f} µs, or {among:.0f} µs if {WRITERS} other sessions are in transactions that "
-               f"have generated an id: medians of {RUNS} loops of {CALLS:,}. {conditions('bench-new-rows', arguments)}"]
+               f"have generated an id: medians of {RUNS} loops of {CALLS:,}. To read {' / '.join(map(str, SIZES))} rows, `next_rows` takes {by_one} ms, and the four "
+               f"statements around `settled_below` {by_four} ms: medians of {RUNS}. {conditions('bench-new-rows', arguments)}"]
     write_report(f"{arguments.out}/new_rows.md", report)
     for session in sessions:
         session.connection.close()

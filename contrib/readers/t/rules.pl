@@ -1,5 +1,6 @@
 # Each rule of next_rows, by sessions that are led step by step: which snapshot decides, what a rollback and a second session
-# do, and what a dump and a copy of the database have.
+# do, what a dump and a copy of the database have, and the end of a lease.
+use Leases;
 use ShardidTest;
 
 my $node = new_node('readers', "autovacuum = off\n");
@@ -275,6 +276,26 @@ is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FRO
 	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
 is($node->safe_psql('restored', "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolname IN ('planter', 'pg_database_owner') AND has_schema_privilege(oid, 'shardid_readers', 'USAGE')"),
 	'pg_database_owner', 'a superuser can let only some roles add readers, and the owner of the database still dump them');
+
+# A lease that has ended holds back the rows of the generator's last millisecond.
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+set_fake_clock($clock, '+0');
+with_fake_clock($clock, sub { $node->restart });
+query(registry_here() . <<'SQL');
+SELECT shardid_lease.create_id_space('ids', lease => '10 min');
+CREATE SEQUENCE leased CACHE 2;
+SELECT shardid_lease.lease_shard('ids', 'here', generator => 'leased');
+CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased'), item text);
+INSERT INTO parcels (item) VALUES ('first');
+SELECT shardid_readers.add_reader('leased', 'parcels', 0);
+INSERT INTO parcels (item) VALUES ('second'), ('third');
+SQL
+my $parcels = q{SELECT pg_sleep(0.002) \gset} . "\n" . q{SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('leased', NULL::parcels)};
+set_fake_clock($clock, '+1200');
+my $early = query($parcels);
+unlike($early, qr/third/, "a lease that has ended: $early");
+set_fake_clock($clock, '+0');
+is("$early " . query($parcels), 'first second third', 'one that has not: all');
 
 $node->stop;
 done_testing();

@@ -90,7 +90,7 @@ disable_new_services() {
     local package
     for package in "$@"; do
         case $package in
-        patroni | prometheus | prometheus-sql-exporter) as_root systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        patroni | pgbouncer | prometheus | prometheus-sql-exporter) as_root systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
         postgresql-*-pgq3) as_root systemctl disable --now pgqd >/dev/null 2>&1 || true ;;
         etcd-server) as_root systemctl disable --now etcd >/dev/null 2>&1 || true ;;
         esac

@@ -1,6 +1,8 @@
 # Readers that call next_rows in each way that the page shows get every committed row exactly once, in the order of ids,
 # whatever the writers' transactions do: while sessions are terminated, over crashes, a clock that is set back, and failover
-# to a synchronous standby. A reader by "id > last" next to them misses rows.
+# to a synchronous standby; directly and through PgBouncer, without and with a lease. A reader by "id > last" next to them
+# misses rows.
+use Leases;
 use ShardidTest;
 
 my $node = new_node('campaign', "max_prepared_transactions = 10\ndeadlock_timeout = '20ms'\n", allows_streaming => 1);
@@ -13,6 +15,9 @@ CREATE SEQUENCE g CACHE 2;
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), n int);
 CREATE TABLE got (n bigint GENERATED ALWAYS AS IDENTITY, name text, id bigint, PRIMARY KEY (name, id));
 INSERT INTO orders DEFAULT VALUES;
+CREATE FUNCTION new_id() RETURNS bigint RETURN next_id(2, 'g');
+CREATE ROLE pooled SUPERUSER LOGIN;
+ALTER ROLE pooled SET session_preload_libraries = 'shardid_readers';
 CREATE FUNCTION wrapped(name text) RETURNS SETOF orders LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. 2 LOOP
@@ -51,9 +56,33 @@ my %reads = (
 	rolled_back => [ 'BEGIN', 'SAVEPOINT a', ("$into 'rolled_back', id FROM shardid_readers.next_rows('rolled_back', NULL::orders)", 'ROLLBACK TO a') x 2, 'COMMIT',
 		"$into 'rolled_back', id FROM shardid_readers.next_rows('rolled_back', NULL::orders)" ],
 	shares => ["$into 'shares', o.id FROM shardid_readers.next_rows('shares', NULL::orders, 200) n JOIN orders o USING (id)"]);
+# Two clients have each of these in turn, in whichever session is free.
+$reads{pooled} = [ map { s/'(?:plain|joined|wrapped|procedure|block|rolled_back)'/'pooled'/gr } map { @{ $reads{$_} } } grep { $_ ne 'shares' } sort keys %reads ];
 query("SELECT shardid_readers.add_reader('$_', 'orders', 0, " . ($_ eq 'shares' ? 3 : 1) . ')') for sort keys %reads;
 
-my @running;
+# PgBouncer in transaction mode, with fewer sessions than clients.
+my ($pooler, @running);
+my ($folder, $port) = (PostgreSQL::Test::Utils::tempdir_short(), PostgreSQL::Test::Cluster::get_free_port());
+
+sub start_pooler
+{
+	unlink "$folder/ini";
+	append_to_file("$folder/ini", <<"CONF");
+[databases]
+postgres = user=pooled host=@{[ $node->host ]} port=@{[ $node->port ]}
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $folder
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+server_login_retry = 0.1
+CONF
+	$pooler = IPC::Run::start([ '/usr/sbin/pgbouncer', '-q', "$folder/ini" ], '>', "$folder/said", '2>&1');
+	usleep 20_000 until -S "$folder/.s.PGSQL.$port" || !$pooler->pumpable;
+	return "host=$folder port=$port";
+}
 
 sub await_rows
 {
@@ -63,15 +92,16 @@ sub await_rows
 
 sub start_load
 {
+	my $pool = start_pooler();
 	my $row = 'INSERT INTO orders (n) VALUES (1)';
 	my $sleep = q{SELECT '', pg_sleep(0.015 * random())};
 	push @running, start_clients($node, 1, "$into 'last_id', id FROM orders WHERE id > (SELECT coalesce(max(id), 0) FROM got WHERE name = 'last_id')", reconnect => 1, pause_ms => 10);
-	push @running, map { start_clients($node, $_ eq 'shares' ? 2 : 1, $reads{$_}, reconnect => 1, tolerate => '55000', pause_ms => 10) } sort keys %reads;
+	push @running, map { start_clients($_ eq 'pooled' ? $pool : $node, /pooled|shares/ ? 2 : 1, $reads{$_}, reconnect => 1, tolerate => '55000', pause_ms => 10) } sort keys %reads;
 	# What is prepared by a session that ends is committed by the next one.
-	push @running, map { start_clients($node, 1, [
+	push @running, map { start_clients($_ > 2 ? $pool : $node, 1, [
 		$row, 'BEGIN', $row, $sleep, $row, 'COMMIT',
 		'INSERT INTO orders (n) SELECT 1 FROM generate_series(1, 60)',
-		q{INSERT INTO orders SELECT id FROM (SELECT next_id(2, 'g') AS id, pg_sleep(0.01) OFFSET 0) i},
+		q{INSERT INTO orders SELECT id FROM (SELECT new_id() AS id, pg_sleep(0.01) OFFSET 0) i},
 		'BEGIN', 'SAVEPOINT a', $row, 'ROLLBACK TO a', $row, $sleep, 'COMMIT', 'BEGIN', $row, $sleep, 'ROLLBACK',
 		'BEGIN', $row, 'SAVEPOINT a', $row, "PREPARE TRANSACTION 'p$_'", $sleep, "COMMIT PREPARED 'p$_'" ],
 		reconnect => 1, tolerate => '42704,42710') } 1 .. 4;
@@ -80,6 +110,8 @@ sub start_load
 
 sub end_load
 {
+	# Its clients would wait for a server that is gone.
+	$pooler->kill_kill;
 	finish_clients($_, 1) for splice @running;
 	return;
 }
@@ -131,8 +163,14 @@ for my $round (1 .. rounds(1, 10))
 	set_fake_clock($clock, '-2');
 	with_fake_clock($clock, sub { start_again($node) });
 	end_sessions();
-	set_fake_clock($clock, '+0');
+	set_fake_clock($clock, $_), usleep 200_000 for '-3', '+0';
 	has_all('sessions terminated, kill -9, clock set back');
+	query(registry_here() . <<'SQL') if $round == 1;
+SELECT shardid_lease.create_id_space('ids', lease => '10 min');
+SELECT shardid_lease.lease_shard('ids', 'here', generator => 'g');
+ALTER TABLE orders ALTER id SET DEFAULT next_id(generator => 'g');
+CREATE OR REPLACE FUNCTION new_id() RETURNS bigint RETURN next_id(generator => 'g');
+SQL
 }
 
 my $primary = $node;
@@ -144,8 +182,9 @@ kill_node($primary);
 end_load();
 $standby->promote;
 $node = $standby;
+query("ALTER SERVER here OPTIONS (SET port '@{[ $node->port ]}'); SELECT shardid_lease.registry_was_moved(); SELECT shardid_lease.take_over_shard('g')");
 start_load();
-has_all('failover to a synchronous standby');
+has_all('a leased generator, failover to a synchronous standby');
 
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 start_again($primary);

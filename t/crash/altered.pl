@@ -51,13 +51,12 @@ query($ahead =~ s/GEN/imaged/gr);
 
 # On a sequence whose row was locked by PostgreSQL 9.0 or earlier, core corrects a hint at the next look at it, and logs the
 # page for it.
-my $file = $node->data_dir . '/' . query(q(SELECT pg_relation_filepath('imaged')));
+my ($file, $row) = split /\|/, query(q{CREATE EXTENSION pageinspect;
+	SELECT pg_relation_filepath('imaged'), lp_off FROM heap_page_items(get_raw_page('imaged', 0))});
 $node->stop;
 run_log([ 'pg_checksums', '--disable', '-D', $node->data_dir ]);
-open my $page, '+<:raw', $file or die;
-sysseek $page, 24, 0;
-sysread $page, my $line_pointer, 4;
-sysseek $page, (unpack('L', $line_pointer) & 0x7fff) + 4, 0;
+open my $page, '+<:raw', $node->data_dir . "/$file" or die;
+sysseek $page, $row + 4, 0;
 syswrite $page, pack('L', 3);
 close $page;
 restart_at('+0');
@@ -76,7 +75,7 @@ one_id('ALTER rolled back after a checkpoint', 'written', first => q{CREATE SEQU
 one_id('an id and a checkpoint', 'one');
 one_id('an id ahead of the clock and a checkpoint', 'ahead', first => ($ahead =~ s/GEN/ahead/gr) . '; CHECKPOINT');
 my $lsn = q(SELECT lsn FROM page_header(get_raw_page('imaged', 0)));
-my ($before, $after) = split /\n/, query("CREATE EXTENSION pageinspect; $lsn; SELECT pg_sequence_last_value('imaged') \\g /dev/null\n$lsn");
+my ($before, $after) = split /\n/, query("$lsn; SELECT pg_sequence_last_value('imaged') \\g /dev/null\n$lsn");
 isnt($after, $before, 'an image of a page is logged');
 one_id('an image of the page', 'imaged');
 one_id('ids and two checkpoints', 'many');

@@ -18,38 +18,24 @@ END;
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- Any role may add rows of its own: so a reader has one role, and its shares are those that this role has added.
+-- A row for each share of a reader. The position is the smallest id that the share has not passed.
 CREATE TABLE shardid_readers.reader (
-    name text PRIMARY KEY,
+    name text NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
     role name NOT NULL,
     tab regclass NOT NULL,
     generator regclass NOT NULL,
     shares int NOT NULL CHECK (shares > 0),
-    UNIQUE (name, role));
-
--- The position of a share is the smallest id that it has not passed.
-CREATE TABLE shardid_readers.reader_share (
-    name text NOT NULL,
-    role name NOT NULL,
     share int NOT NULL,
     position bigint,
     moved timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (name, share),
-    FOREIGN KEY (name, role) REFERENCES shardid_readers.reader (name, role) ON DELETE CASCADE);
+    PRIMARY KEY (name, share));
 
--- Not what a dump lacks, or creates after its data: it could then restore no reader of any role.
-DO $$
-DECLARE
-    which text := $w$WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = tab AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't')
+-- Not what a dump lacks, or creates after its data: it could then restore no reader.
+SELECT pg_extension_config_dump('shardid_readers.reader', $$
+    WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = tab AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't')
         AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = generator AND c.relkind = 'S' AND c.relpersistence <> 't')
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname <> 'shardid'
-                        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid IN (tab, generator) AND d.deptype = 'e')$w$;
-BEGIN
-    PERFORM pg_extension_config_dump('shardid_readers.reader', which);
-    PERFORM pg_extension_config_dump('shardid_readers.reader_share',
-                                     format('WHERE name IN (SELECT name FROM shardid_readers.reader %s)', which));
-END
-$$;
+                        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid IN (tab, generator) AND d.deptype = 'e')$$);
 
 -- Those that the caller may use: its role's, by name, as a dump can be restored where other roles have other OIDs.
 -- Those of a role that was renamed or dropped are the owner's of the database.
@@ -58,26 +44,18 @@ SELECT r.* FROM shardid_readers.reader r
 WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = r.role), pg_has_role('pg_database_owner', 'MEMBER'))
 WITH CHECK OPTION;
 
-CREATE VIEW shardid_readers.own_share WITH (security_barrier) AS
-SELECT s.* FROM shardid_readers.reader_share s
-WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = s.role), pg_has_role('pg_database_owner', 'MEMBER'))
-WITH CHECK OPTION;
-
--- Apart, as INSERT with UPDATE allows ON CONFLICT: some servers then lock, and show, other roles' rows.
-CREATE VIEW shardid_readers.new_share WITH (security_barrier) AS SELECT * FROM shardid_readers.own_share WITH CHECK OPTION;
-
 -- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the
 -- function would run casts of that table's types as its owner.
 CREATE FUNCTION shardid_readers.delete_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    IF TG_RELID = 'shardid_readers.reader_share'::regclass THEN
-        DELETE FROM shardid_readers.reader r WHERE r.name = OLD.name;
+    IF TG_RELID = 'shardid_readers.reader'::regclass THEN
+        DELETE FROM shardid_readers.reader r WHERE r.name = OLD.name AND r.role = OLD.role;
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER delete_reader AFTER UPDATE OF position ON shardid_readers.reader_share
+CREATE TRIGGER delete_reader AFTER UPDATE OF position ON shardid_readers.reader
 FOR EACH ROW WHEN (NEW.position IS NULL) EXECUTE FUNCTION shardid_readers.delete_reader();
 
 -- ==== In C ====
@@ -87,6 +65,8 @@ AS 'MODULE_PATHNAME', 'shardid_readers_support' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_readers.bound(function oid, at_most int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_reader_bound' LANGUAGE C STRICT;
+CREATE FUNCTION shardid_readers.lock_table(tab regclass) RETURNS regtype
+AS 'MODULE_PATHNAME', 'shardid_lock_table' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_readers.id_default(adbin pg_node_tree,
     OUT generator regclass, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
 AS 'MODULE_PATHNAME', 'shardid_id_default' LANGUAGE C STABLE STRICT;
@@ -131,6 +111,14 @@ DECLARE
     id record;
     bound bigint;
 BEGIN
+    IF octet_length(name) NOT BETWEEN 1 AND 63 THEN
+        RAISE invalid_name USING MESSAGE = 'name is empty or too long', DETAIL = format('It has %s bytes.', octet_length(name)),
+            HINT = 'Pass a name of 1 to 63 bytes.';
+    ELSIF NOT has_table_privilege('shardid_readers.own_reader', 'INSERT') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'permission denied to add a reader',
+            DETAIL = format('Role "%s" has no INSERT on shardid_readers.own_reader.', current_user),
+            HINT = format('As the owner of the database, run GRANT INSERT ON shardid_readers.own_reader TO %I.', current_user);
+    END IF;
     SELECT CASE WHEN c.relkind NOT IN ('r', 'p') THEN 'It is not a table.' WHEN c.relpersistence = 't' THEN 'It is temporary.' END
     INTO kind FROM pg_class c WHERE c.oid = tab;
     IF NOT FOUND THEN
@@ -165,15 +153,12 @@ BEGIN
     END IF;
 
     bound := shardid_readers.bound(0, 0, id.generator, id.epoch, id.shard_bits, id.sequence_bits);
-    BEGIN
-        INSERT INTO shardid_readers.own_reader VALUES (name, role, tab, id.generator, shares);
-    EXCEPTION WHEN unique_violation THEN
-        RAISE duplicate_object USING MESSAGE = format('reader "%s" already exists', name),
-            HINT = 'Choose another name, or run shardid_readers.drop_reader as a member of its role.';
-    END;
-    INSERT INTO shardid_readers.new_share (name, role, share, position)
-    SELECT name, role, n, COALESCE(from_id, bound) FROM generate_series(0, shares - 1) n;
+    INSERT INTO shardid_readers.own_reader
+    SELECT name, role, tab, id.generator, shares, n, COALESCE(from_id, bound) FROM generate_series(0, shares - 1) n;
     RETURN COALESCE(from_id, bound);
+EXCEPTION WHEN unique_violation THEN
+    RAISE duplicate_object USING MESSAGE = format('reader "%s" already exists', name),
+        HINT = 'Choose another name, or run shardid_readers.drop_reader as a member of its role.';
 END
 $$;
 
@@ -194,27 +179,34 @@ DECLARE
     own record;
     id record;
     share record;
+    row_type regtype;
     bound bigint;
-    start bigint;
+    last bigint;
     ids bigint[];
     seen bigint[];
     unseen bigint;
     condition text;
     query text;
-    was_taken boolean;
 BEGIN
-    SELECT r.* INTO own FROM shardid_readers.own_reader r WHERE r.name = reader;
+    SELECT r.* INTO own FROM shardid_readers.own_reader r WHERE r.name = reader LIMIT 1;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(reader);
     ELSIF at_most IS NULL OR at_most < 1 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'at_most is out of range', DETAIL = format('at_most is %s.', COALESCE(at_most::text, 'NULL')),
             HINT = 'Pass how many rows the call may return, from 1.';
-    ELSIF NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = own.tab) THEN
+    END IF;
+    -- Below it is named by text: until the transaction ends, it is not renamed.
+    row_type := shardid_readers.lock_table(own.tab);
+    IF row_type IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('the table of reader "%s" does not exist', reader),
             DETAIL = format('Its OID was %s.', own.tab::oid), HINT = format('Run SELECT shardid_readers.drop_reader(%L).', reader);
-    ELSIF pg_typeof(type_of) <> (SELECT c.reltype FROM pg_class c WHERE c.oid = own.tab)::regtype THEN
+    ELSIF pg_typeof(type_of) <> row_type THEN
         RAISE datatype_mismatch USING MESSAGE = format('reader "%s" does not return rows of this type', reader),
-            DETAIL = format('It reads %s, and type_of is of type %s.', own.tab, pg_typeof(type_of)), HINT = format('Pass NULL::%s.', own.tab);
+            DETAIL = format('It reads %s, and type_of is of type %s.', own.tab, pg_typeof(type_of)),
+            HINT = COALESCE((SELECT format('Pass NULL::%s; or, to read all of %s, drop the reader, and add it for that from %s.',
+                                           own.tab, i.inhparent::regclass, min(s.position))
+                             FROM pg_inherits i, shardid_readers.own_reader s WHERE i.inhrelid = own.tab AND s.name = reader GROUP BY i.inhparent LIMIT 1),
+                            format('Pass NULL::%s.', own.tab));
     END IF;
     SELECT a.attname, d.* INTO id
     FROM pg_attribute a JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum, LATERAL shardid_readers.id_default(e.adbin) d
@@ -235,52 +227,29 @@ BEGIN
         || CASE WHEN own.shares > 1 THEN format(' AND (hashint8(t.%I) & 2147483647) %% %s = $4', id.attname, own.shares) ELSE '' END;
     query := format('SELECT COALESCE(array_agg(i.id), ''{}'') FROM (SELECT t.%I AS id %s ORDER BY 1 LIMIT $3) i', id.attname, condition);
 
-    -- First those that no other call has, from the one that is furthest behind.
-    FOR waits IN 0 .. 1 LOOP
-        was_taken := false;
-        FOR share IN SELECT s.share AS number, s.position FROM shardid_readers.own_share s WHERE s.name = reader ORDER BY s.position LOOP
-            EXECUTE query INTO ids USING share.position, bound, at_most, share.number;
-            IF ids = '{}' THEN
-                -- Once a second: it need not be read again from there, and the status shows that it is alive.
-                IF share.position < bound - (1000::bigint << (id.shard_bits + id.sequence_bits)) THEN
-                    PERFORM FROM shardid_readers.own_share s
-                    WHERE s.name = reader AND s.share = share.number AND s.position = share.position FOR UPDATE SKIP LOCKED;
-                    IF FOUND THEN
-                        UPDATE shardid_readers.own_share s SET position = bound, moved = clock_timestamp()
-                        WHERE s.name = reader AND s.share = share.number;
-                    END IF;
-                END IF;
-                CONTINUE;
-            END IF;
-            IF waits = 0 THEN
-                SELECT s.position INTO start FROM shardid_readers.own_share s
-                WHERE s.name = reader AND s.share = share.number FOR UPDATE SKIP LOCKED;
-            ELSE
-                SELECT s.position INTO start FROM shardid_readers.own_share s
-                WHERE s.name = reader AND s.share = share.number FOR UPDATE;
-            END IF;
-            IF NOT FOUND THEN
-                was_taken := true;
-                CONTINUE;
-            ELSIF start <> share.position THEN
-                EXECUTE query INTO ids USING start, bound, at_most, share.number;
-                CONTINUE WHEN ids = '{}';
-            END IF;
-            -- The client's statement may join the rows to tables that it reads with an older snapshot. What that does not see
-            -- comes later.
-            seen := shardid_readers.seen_ids(query, start, bound, at_most, share.number);
-            unseen := NULL;
-            IF seen <> ids THEN
-                SELECT min(i.id) INTO unseen FROM (SELECT unnest(ids) EXCEPT SELECT unnest(seen)) i (id);
-            END IF;
-            CONTINUE WHEN unseen = ids[1];
-            bound := COALESCE(unseen, CASE WHEN cardinality(ids) < at_most THEN bound ELSE ids[cardinality(ids)] + 1 END);
-            RETURN QUERY EXECUTE format('SELECT t.* %s ORDER BY t.%I', condition, id.attname) USING start, bound, at_most, share.number;
-            UPDATE shardid_readers.own_share s SET position = bound, moved = clock_timestamp()
-            WHERE s.name = reader AND s.share = share.number;
-            RETURN;
-        END LOOP;
-        EXIT WHEN NOT was_taken;
+    -- From the share that is furthest behind. One that another transaction has is left to that.
+    FOR share IN SELECT r.share AS number, r.position FROM shardid_readers.own_reader r WHERE r.name = reader ORDER BY r.position LOOP
+        EXECUTE query INTO ids USING share.position, bound, at_most, share.number;
+        -- Without rows nothing is written, but once a second: it need not be read again from there, and the status shows that it
+        -- is alive.
+        CONTINUE WHEN ids = '{}' AND share.position >= bound - (1000::bigint << (id.shard_bits + id.sequence_bits));
+        -- Not if the reader was dropped meanwhile, and added again.
+        PERFORM FROM shardid_readers.own_reader r
+        WHERE r.name = reader AND (r.tab, r.generator, r.shares, r.share, r.position)
+            = (own.tab, own.generator, own.shares, share.number, share.position) FOR UPDATE SKIP LOCKED;
+        CONTINUE WHEN NOT FOUND;
+        -- The client's statement may join the rows to tables that it reads with an older snapshot. What that does not see
+        -- comes later.
+        seen := shardid_readers.seen_ids(query, share.position, bound, at_most, share.number);
+        unseen := NULL;
+        IF seen <> ids THEN
+            SELECT min(i.id) INTO unseen FROM (SELECT unnest(ids) EXCEPT SELECT unnest(seen)) i (id);
+        END IF;
+        CONTINUE WHEN unseen = ids[1];
+        last := COALESCE(unseen, CASE WHEN cardinality(ids) < at_most THEN bound ELSE ids[cardinality(ids)] + 1 END);
+        RETURN QUERY EXECUTE format('SELECT t.* %s ORDER BY t.%I', condition, id.attname) USING share.position, last, at_most, share.number;
+        UPDATE shardid_readers.own_reader r SET position = last, moved = clock_timestamp() WHERE r.name = reader AND r.share = share.number;
+        EXIT WHEN ids <> '{}';
     END LOOP;
 END
 $$;
@@ -291,7 +260,7 @@ BEGIN
     IF to_id IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'to_id is NULL', HINT = 'Pass an id, 0 for all rows, or ids.id_lower_bound(time).';
     END IF;
-    UPDATE shardid_readers.own_share s SET position = to_id, moved = clock_timestamp() WHERE s.name = name;
+    UPDATE shardid_readers.own_reader r SET position = to_id, moved = clock_timestamp() WHERE r.name = name;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(name);
     END IF;
@@ -301,7 +270,7 @@ $$;
 CREATE FUNCTION shardid_readers.drop_reader(name text) RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    UPDATE shardid_readers.own_share s SET position = NULL WHERE s.name = name;
+    UPDATE shardid_readers.own_reader r SET position = NULL WHERE r.name = name;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(name);
     END IF;
@@ -324,16 +293,12 @@ END
 $$;
 
 CREATE VIEW shardid_readers.status AS
-SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, t.behind, t.held_back_by, r.role
-FROM shardid_readers.own_reader r JOIN shardid_readers.own_share s USING (name)
-LEFT JOIN LATERAL shardid_readers.share_state(s.position, r.generator) t ON true;
+SELECT r.name, r.tab, r.share, r.position, t.position_time, r.moved, t.behind, t.held_back_by, r.role
+FROM shardid_readers.own_reader r LEFT JOIN LATERAL shardid_readers.share_state(r.position, r.generator) t ON true;
 
 COMMENT ON SCHEMA shardid_readers IS 'readers that get each new row of a table once';
-COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the readers';
-COMMENT ON TABLE shardid_readers.reader_share IS 'used by shardid_readers itself: the positions of the shares of each reader';
-COMMENT ON VIEW shardid_readers.own_reader IS 'used by shardid_readers itself: the readers that the current user may use';
-COMMENT ON VIEW shardid_readers.own_share IS 'used by shardid_readers itself: the shares of readers that the current user may use';
-COMMENT ON VIEW shardid_readers.new_share IS 'used by shardid_readers itself: where add_reader inserts';
+COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the shares of the readers, and their positions';
+COMMENT ON VIEW shardid_readers.own_reader IS 'the shares of the readers that the current user may use; INSERT on it lets a role add readers';
 COMMENT ON VIEW shardid_readers.status IS 'the readers of the current user: where they are, how far behind, and which process holds them back';
 COMMENT ON FUNCTION shardid_readers.add_reader IS 'adds a reader of the rows of a table from now on, or from an id, and returns its position';
 COMMENT ON FUNCTION shardid_readers.next_rows IS
@@ -372,10 +337,10 @@ $body$;
 -- All of it runs with the rights of its caller, except the trigger. UPDATE of columns only: with UPDATE of a table, any role
 -- could lock it.
 REVOKE EXECUTE ON FUNCTION shardid_readers.delete_reader(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
--- The owner of the database has its own for pg_dump: PUBLIC's may be revoked.
 GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC, pg_database_owner;
-GRANT SELECT, INSERT (name, role, tab, generator, shares) ON shardid_readers.own_reader TO PUBLIC;
-GRANT SELECT, UPDATE (position, moved) ON shardid_readers.own_share TO PUBLIC;
-GRANT INSERT (name, role, share, position) ON shardid_readers.new_share TO PUBLIC;
+GRANT SELECT, UPDATE (position, moved) ON shardid_readers.own_reader TO PUBLIC;
 GRANT SELECT ON shardid_readers.status TO PUBLIC;
-GRANT SELECT ON shardid_readers.reader, shardid_readers.reader_share TO pg_database_owner;
+-- A reader can keep others' names, and make a dump fail to restore: its owner says who may add some.
+GRANT INSERT ON shardid_readers.own_reader TO pg_database_owner WITH GRANT OPTION;
+-- For pg_dump and pg_restore.
+GRANT SELECT, INSERT ON shardid_readers.reader TO pg_database_owner;

@@ -29,6 +29,7 @@ CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) IN
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
 FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent']) tab;
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
+SELECT try($$SELECT shardid_readers.add_reader(repeat('r', 64), 'orders')$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', role => 'nobody_here')$$);
 
 \echo -- From now, from an id.
@@ -180,22 +181,22 @@ SET ROLE readers_other;
 SELECT name FROM shardid_readers.status;
 SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
 SELECT try($$SELECT shardid_readers.drop_reader('parts')$$);
-SELECT try($$SELECT shardid_readers.add_reader('r', 'parted', role => 'readers_role')$$);
+SELECT try($$SELECT shardid_readers.add_reader('r', 'parted')$$);
 SELECT sql, try(sql) FROM unnest(ARRAY[
-    $$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_role', 'mails', 'sale_ids', 1)$$,
-    $$INSERT INTO shardid_readers.new_share (name, role, share, position) VALUES ('parts', 'readers_role', 1, 0)$$,
-    $$INSERT INTO shardid_readers.new_share (name, role, share, position) VALUES ('parts', 'readers_other', 1, 0)$$,
+    $$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_other', 'mails', 'sale_ids', 1, 0, 0)$$,
     $$UPDATE shardid_readers.own_reader SET name = 'r'$$,
-    $$UPDATE shardid_readers.own_share SET name = 'r'$$,
     $$SELECT FROM shardid_readers.reader$$,
-    $$SELECT FROM shardid_readers.reader_share$$]) sql;
-SELECT mode, try(format('LOCK TABLE shardid_readers.own_share IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader_share IN %s MODE', mode))
+    $$SELECT shardid_readers.lock_table('mails')$$]) sql;
+SELECT mode, try(format('LOCK TABLE shardid_readers.own_reader IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader IN %s MODE', mode))
 FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;
 \echo -- The status does not fail with a reader of what is no generator, or has no id.
+RESET ROLE;
+GRANT INSERT ON shardid_readers.own_reader TO readers_other;
 SET ROLE readers_other;
+SELECT try($$SELECT shardid_readers.add_reader('r', 'parted', role => 'readers_role')$$);
+SELECT try($$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_role', 'mails', 'sale_ids', 1, 0, 0)$$);
 CREATE TEMPORARY SEQUENCE baits CACHE 2;
-INSERT INTO shardid_readers.own_reader SELECT 'bait of ' || generator, 'readers_other', 'baits', generator, 1 FROM unnest('{baits,pg_class,sale_ids,0}'::regclass[]) generator;
-INSERT INTO shardid_readers.new_share (name, role, share, position) SELECT name, role, 0, 0 FROM shardid_readers.own_reader;
+INSERT INTO shardid_readers.own_reader SELECT 'bait of ' || generator, 'readers_other', 'baits', generator, 1, 0, 0 FROM unnest('{baits,pg_class,sale_ids,0}'::regclass[]) generator;
 RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name ~ 'bait' ORDER BY name;
 \echo -- A reader whose role was renamed or dropped is seen by the owner of the database.

@@ -6,10 +6,13 @@
 #include "statements.h"
 
 extern "C" {
+#include "catalog/objectaddress.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "optimizer/optimizer.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
 
 // Of the library shardid.
 extern Datum shardid_next_id(PG_FUNCTION_ARGS);
@@ -97,6 +100,21 @@ Datum shardid_reader_bound(PG_FUNCTION_ARGS) {
     if (PG_GETARG_INT32(1) > 0)
         check_fetches_all(PG_GETARG_OID(0), PG_GETARG_INT32(1));
     PG_RETURN_INT64(settled_bound(PG_GETARG_OID(2), layout, accept_statement));
+}
+
+// lock_table(tab regclass): the type of its rows; NULL if it does not exist. Like SELECT, it needs
+// the privilege for a column, and locks the table until the transaction ends.
+PG_FUNCTION_INFO_V1(shardid_lock_table);
+Datum shardid_lock_table(PG_FUNCTION_ARGS) {
+    const Oid table = PG_GETARG_OID(0);
+    LockRelationOid(table, AccessShareLock);
+    const char *name = get_rel_name(table);
+    if (name == nullptr)
+        PG_RETURN_NULL();
+    if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
+        pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ANY) != ACLCHECK_OK)
+        aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(table)), name);
+    PG_RETURN_OID(get_rel_type_id(table));
 }
 
 // id_default(adbin pg_node_tree): generator and layout that a default passes to next_id; NULL if it

@@ -63,6 +63,7 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
     $$WITH n AS (SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders)) SELECT FROM n LIMIT 1$$,
     $$SELECT (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1)$$,
+    $$SELECT unnest(ARRAY(SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders))) LIMIT 1$$,
     $$SELECT FROM wrapped() LIMIT 1$$,
     $$SELECT first_one()$$,
     $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
@@ -90,12 +91,26 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2);
 FETCH 3 FROM c;
 ROLLBACK;
-\echo -- A transaction that ends within a loop.
+\echo -- A function can return more than at_most rows.
+BEGIN;
+DECLARE c CURSOR FOR SELECT item FROM wrapped();
+FETCH 1000 FROM c;
+ROLLBACK;
+\echo -- A transaction that ends within a loop, also before that has come to a row of the reader.
 DO $$
 DECLARE
     r record;
 BEGIN
     FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
+        COMMIT;
+    END LOOP;
+END
+$$;
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN SELECT 'first' FROM generate_series(1, 100) UNION ALL SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
         COMMIT;
     END LOOP;
 END

@@ -15,6 +15,7 @@ struct Statement {
     QueryDesc *query;
     uint64 count;  // how many rows it fetches now; 0: all
     bool is_loop;
+    bool is_rest;  // of a loop: COMMIT or ROLLBACK stores it
     bool is_with_hold;
     Statement *around;
 };
@@ -37,20 +38,26 @@ ExecutorFinish_hook_type finish_before;
                     errdetail("%s", detail), errhint("%s", hint)));
 }
 
+[[noreturn]] void refuse_end_of_transaction() {
+    refuse("a loop over rows of next_rows() cannot contain COMMIT or ROLLBACK",
+           "The rows of the loop would count as read, or come again, whether or not it has come to "
+           "them.",
+           "End the loop before, and pass at_most for fewer rows.");
+}
+
 // `more` differs between versions.
 template <typename... More>
 void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
     const bool is_portal = ActivePortal != nullptr && ActivePortal->queryDesc == query;
     // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
     const bool is_loop = is_portal && ActivePortal->portalPinned;
-    // COMMIT and ROLLBACK store the rest of a loop first.
-    if (is_loop && query->dest->mydest == DestTuplestore &&
-        (query->estate->es_top_eflags & has_read) != 0)
-        refuse("a loop over rows of next_rows() cannot contain COMMIT or ROLLBACK",
-               "The rows of the loop would count as read, or come again, whether or not it has "
-               "come to them.",
-               "End the loop before, and pass at_most for fewer rows.");
-    Statement statement{query, count, is_loop,
+    const bool is_rest = is_loop && query->dest->mydest == DestTuplestore;
+    if (is_rest && (query->estate->es_top_eflags & has_read) != 0)
+        refuse_end_of_transaction();
+    Statement statement{query,
+                        count,
+                        is_loop,
+                        is_rest,
                         is_portal && (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0,
                         innermost};
     innermost = &statement;
@@ -66,7 +73,7 @@ void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) 
 
 // What WITH writes and nothing reads is executed here.
 void finish(QueryDesc *query) {
-    Statement statement{query, 0, false, false, innermost};
+    Statement statement{query, 0, false, false, false, innermost};
     innermost = &statement;
     PG_TRY();
     { (finish_before != nullptr ? finish_before : standard_ExecutorFinish)(query); }
@@ -105,9 +112,10 @@ bool returns_rows_of(PlanState *state, void *context) {
     return planstate_tree_walker(state, as_tree_walker(returns_rows_of), context);
 }
 
+// Also of a subquery that is executed first.
 bool limits_rows_of(PlanState *state, void *context) {
     return state != nullptr &&
-           ((IsA(state, LimitState) && returns_rows_of(outerPlanState(state), context)) ||
+           ((IsA(state, LimitState) && returns_rows_of(state, context)) ||
             planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
 }
 
@@ -146,17 +154,37 @@ int spi_calls(MemoryContext context) {
     return calls;
 }
 
+bool is_executing(MemoryContext context) {
+    if (strcmp(context->name, "ExecutorState") == 0)
+        return true;
+    for (MemoryContext child = context->firstchild; child != nullptr; child = child->nextchild)
+        if (is_executing(child))
+            return true;
+    return false;
+}
+
 // Whether the statements around, which are not known, may fetch fewer rows than there are. Not if
-// there is one function around, and it was called by DO or CALL or returns one row.
+// there is one function around, and it was called by DO or CALL or returns one row; nor if COPY,
+// CREATE TABLE AS or SELECT INTO is planned, which is executed after that.
 bool may_fetch_fewer() {
     if (ActivePortal == nullptr)
         return MyBackendType != B_BACKEND;
     if (spi_calls(TopTransactionContext) + spi_calls(ActivePortal->portalContext) > 1)
         return true;
     Oid any = InvalidOid;
-    return ActivePortal->queryDesc != nullptr
-               ? returns_rows_of(ActivePortal->queryDesc->planstate, &any)
-               : ActivePortal->commandTag != CMDTAG_DO && ActivePortal->commandTag != CMDTAG_CALL;
+    if (ActivePortal->queryDesc != nullptr)
+        return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
+    switch (ActivePortal->commandTag) {
+        case CMDTAG_DO:
+        case CMDTAG_CALL:
+            return false;
+        case CMDTAG_COPY:
+        case CMDTAG_CREATE_TABLE_AS:
+        case CMDTAG_SELECT_INTO:
+            return is_executing(ActivePortal->portalContext);
+        default:
+            return true;
+    }
 }
 
 }  // namespace
@@ -201,6 +229,8 @@ void check_fetches_all(Oid function, int64 rows) {
         Oid wanted = statement == innermost ? function : InvalidOid;
         PlanState *plan = statement->query->planstate;
         statement->query->estate->es_top_eflags |= has_read;
+        if (statement->is_rest)
+            refuse_end_of_transaction();
         if (limits_rows_of(plan, &wanted))
             refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");
         if (has_exists(plan, &wanted))
@@ -215,7 +245,7 @@ void check_fetches_all(Oid function, int64 rows) {
                              statement->count, rows));
             while (IsA(plan, SortState))
                 plan = outerPlanState(plan);
-            if (!IsA(plan, FunctionScanState))
+            if (!IsA(plan, FunctionScanState) || statement != innermost)
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
                                       " rows at a time, and may have more than the function.",
                                       statement->count));

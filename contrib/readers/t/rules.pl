@@ -213,21 +213,27 @@ ask($reader, 'COMMIT;');
 is($shares[0] + $shares[1], 50, "two sessions share 50 rows: @shares");
 cmp_ok($shares[0] * $shares[1], '>', 0, 'neither has all');
 
-# A call that waits for the table reads that table, and for that reader, whatever has got their names meanwhile.
-query(q{CREATE TABLE old (LIKE orders INCLUDING ALL); SELECT shardid_readers.add_reader('old', 'old'); INSERT INTO old (item) VALUES ('o1'), ('o2');
-	SELECT pg_sleep(0.002)});
-for my $change ('ALTER TABLE old RENAME TO older; CREATE TABLE old (LIKE orders INCLUDING ALL);',
-	q{SELECT shardid_readers.drop_reader('old'), shardid_readers.add_reader('old', 'old', 0);})
+# A call that waits for its table reads that one, and for the reader with which it has begun, whatever gets their names meanwhile.
+query(q{CREATE TABLE former (LIKE orders INCLUDING ALL); CREATE TABLE latter (LIKE orders INCLUDING ALL);
+	INSERT INTO former (item) VALUES ('f1'), ('f2'); INSERT INTO latter (item) VALUES ('l1');
+	SELECT pg_sleep(0.002), shardid_readers.add_reader('waiting', 'former', 0)});
+sub read_during
 {
-	ask($writer, 'BEGIN; LOCK TABLE old;');
-	send_to($reader, q{SELECT item FROM shardid_readers.next_rows('old', NULL::old, 1);});
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'old'::regclass AND NOT granted}) or die 'no wait';
+	my ($change) = @_;
+	my $call = q{SELECT item FROM shardid_readers.next_rows('waiting', NULL::former, 1);};
+	# The type is known to the session then: its statement does not wait.
+	ask($reader, "BEGIN; $call ROLLBACK;");
+	ask($writer, 'BEGIN; LOCK TABLE former;');
+	send_to($reader, $call);
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'former'::regclass AND NOT granted}) or die 'no wait';
 	ask($writer, "$change COMMIT;");
-	my $answer = answer($reader);
-	if ($change =~ /RENAME/) { is($answer, 'o1', 'a table renamed meanwhile is read') }
-	else { is($answer . query(q{SELECT count(*) FROM shardid_readers.next_rows('old', NULL::old)}), '0', 'of a reader dropped meanwhile no row is read') }
-	query(q{SELECT shardid_readers.drop_reader('old'); SELECT shardid_readers.add_reader('old', 'old', 0)});
+	return answer($reader);
 }
+is(read_during('ALTER TABLE former RENAME TO renamed; ALTER TABLE latter RENAME TO former;'), 'f1', 'a table that is renamed meanwhile is read');
+query('ALTER TABLE former RENAME TO latter; ALTER TABLE renamed RENAME TO former');
+is(read_during(q{SELECT shardid_readers.drop_reader('waiting'); SELECT shardid_readers.add_reader('waiting', 'latter', 0);}), '',
+	'for a reader that is dropped meanwhile nothing is read');
+is(query(q{SELECT item FROM shardid_readers.next_rows('waiting', NULL::latter)}), 'l1', 'the one that has got its name misses nothing');
 
 # An idle call writes nothing within a second, and neither does the reader hold anything back.
 my $xid = 'SELECT pg_current_xact_id_if_assigned() IS NULL';

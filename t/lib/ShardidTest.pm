@@ -321,7 +321,8 @@ sub start_again
 	return await_event('the server starts again', sub { return $node->start(fail_ok => 1) });
 }
 
-# Runs the code in an environment in which servers follow the clock in $file.
+# Runs the code in an environment in which servers follow the clock in $file. libfaketime allocates memory at each look at it,
+# also in PostgreSQL's handler of SIGALRM: with timeouts of milliseconds that all wait for, a server crashes now and then.
 sub with_fake_clock
 {
 	my ($file, $code) = @_;

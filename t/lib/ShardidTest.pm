@@ -322,7 +322,8 @@ sub start_again
 }
 
 # Runs the code in an environment in which servers follow the clock in $file. libfaketime allocates memory at each look at it,
-# also in PostgreSQL's handler of SIGALRM: with timeouts of milliseconds that all wait for, a server crashes now and then.
+# also in PostgreSQL's handler of SIGALRM, which can come within malloc(): where sessions often wait for locks, and so arm
+# deadlock_timeout, that crashes servers now and then.
 sub with_fake_clock
 {
 	my ($file, $code) = @_;

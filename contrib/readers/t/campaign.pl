@@ -5,7 +5,8 @@
 use Leases;
 use ShardidTest;
 
-my $node = new_node('campaign', "max_prepared_transactions = 10\n", allows_streaming => 1);
+# No SIGALRM: see with_fake_clock.
+my $node = new_node('campaign', "max_prepared_transactions = 10\ndeadlock_timeout = '1h'\n", allows_streaming => 1);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 # What is delivered twice is an error, as in the page's own tables.

@@ -25,7 +25,7 @@ CREATE TABLE shardid_readers.reader (
     tab regclass NOT NULL,
     generator regclass NOT NULL,
     shares int NOT NULL CHECK (shares > 0),
-    share int NOT NULL,
+    share int NOT NULL CHECK (share >= 0 AND share < shares),
     position bigint,
     moved timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (name, share));
@@ -188,7 +188,8 @@ DECLARE
     condition text;
     query text;
 BEGIN
-    SELECT r.* INTO own FROM shardid_readers.own_reader r WHERE r.name = reader LIMIT 1;
+    -- Share 0 is of add_reader. A role that may INSERT can add others under its name.
+    SELECT r.* INTO own FROM shardid_readers.own_reader r WHERE r.name = reader ORDER BY r.share LIMIT 1;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(reader);
     ELSIF at_most IS NULL OR at_most < 1 THEN
@@ -228,15 +229,17 @@ BEGIN
     query := format('SELECT COALESCE(array_agg(i.id), ''{}'') FROM (SELECT t.%I AS id %s ORDER BY 1 LIMIT $3) i', id.attname, condition);
 
     -- From the share that is furthest behind. One that another transaction has is left to that.
-    FOR share IN SELECT r.share AS number, r.position FROM shardid_readers.own_reader r WHERE r.name = reader ORDER BY r.position LOOP
+    FOR share IN
+        SELECT r.share AS number, r.position FROM shardid_readers.own_reader r WHERE r.name = reader AND r.role = own.role ORDER BY r.position
+    LOOP
         EXECUTE query INTO ids USING share.position, bound, at_most, share.number;
         -- Without rows nothing is written, but once a second: it need not be read again from there, and the status shows that it
         -- is alive.
         CONTINUE WHEN ids = '{}' AND share.position >= bound - (1000::bigint << (id.shard_bits + id.sequence_bits));
         -- Not if the reader was dropped meanwhile, and added again.
         PERFORM FROM shardid_readers.own_reader r
-        WHERE r.name = reader AND (r.tab, r.generator, r.shares, r.share, r.position)
-            = (own.tab, own.generator, own.shares, share.number, share.position) FOR UPDATE SKIP LOCKED;
+        WHERE r.name = reader AND (r.role, r.tab, r.generator, r.shares, r.share, r.position)
+            = (own.role, own.tab, own.generator, own.shares, share.number, share.position) FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         -- The client's statement may join the rows to tables that it reads with an older snapshot. What that does not see
         -- comes later.
@@ -260,6 +263,8 @@ BEGIN
     IF to_id IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'to_id is NULL', HINT = 'Pass an id, 0 for all rows, or ids.id_lower_bound(time).';
     END IF;
+    -- Two calls lock the shares in one order.
+    PERFORM FROM shardid_readers.own_reader r WHERE r.name = name ORDER BY r.share FOR UPDATE;
     UPDATE shardid_readers.own_reader r SET position = to_id, moved = clock_timestamp() WHERE r.name = name;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(name);
@@ -270,6 +275,7 @@ $$;
 CREATE FUNCTION shardid_readers.drop_reader(name text) RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    PERFORM FROM shardid_readers.own_reader r WHERE r.name = name ORDER BY r.share FOR UPDATE;
     UPDATE shardid_readers.own_reader r SET position = NULL WHERE r.name = name;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(name);

@@ -210,9 +210,11 @@ GRANT INSERT ON shardid_readers.own_reader TO readers_other;
 SET ROLE readers_other;
 SELECT try($$SELECT shardid_readers.add_reader('r', 'parted', role => 'readers_role')$$);
 SELECT try($$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_role', 'mails', 'sale_ids', 1, 0, 0)$$);
+INSERT INTO shardid_readers.own_reader VALUES ('parts', 'readers_other', 'mails', 'sale_ids', 2, 1, 0);
 CREATE TEMPORARY SEQUENCE baits CACHE 2;
 INSERT INTO shardid_readers.own_reader SELECT 'bait of ' || generator, 'readers_other', 'baits', generator, 1, 0, 0 FROM unnest('{baits,pg_class,sale_ids,0}'::regclass[]) generator;
 RESET ROLE;
+SELECT count(*) FROM shardid_readers.next_rows('parts', NULL::parted);
 SELECT name, position_time FROM shardid_readers.status WHERE name ~ 'bait' ORDER BY name;
 \echo -- A reader whose role was renamed or dropped is seen by the owner of the database.
 ALTER ROLE readers_other RENAME TO readers_renamed;

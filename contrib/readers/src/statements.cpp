@@ -176,11 +176,13 @@ bool may_fetch_fewer() {
         return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
     switch (ActivePortal->commandTag) {
         case CMDTAG_DO:
-        case CMDTAG_CALL:
             return false;
+        case CMDTAG_CALL:
+            // Not there in a transaction block, nor if a procedure in SQL has called the function.
+            return spi_calls(ActivePortal->portalContext) == 0;
         case CMDTAG_COPY:
         case CMDTAG_CREATE_TABLE_AS:
-        case CMDTAG_SELECT_INTO:
+        case CMDTAG_SELECT:  // INTO
             return is_executing(ActivePortal->portalContext);
         default:
             return true;

@@ -95,6 +95,8 @@ for my $sql (
 	"BEGIN; DECLARE c CURSOR FOR SELECT FROM rows_of('$around'); FETCH 1 FROM c; COMMIT",
 	"BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT FROM rows_of('$around'); COMMIT",
 	"INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1",
+	"CREATE PROCEDURE pg_temp.p() LANGUAGE sql AS \$\$ INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1 \$\$; CALL pg_temp.p()",
+	"COPY (SELECT FROM rows_of('$around') LIMIT 1) TO '/dev/null'",
 	qq{DO 'DECLARE r record; BEGIN SELECT * INTO r FROM rows_of(''$around''); END'})
 {
 	close_session($reader), $reader = open_session($node);
@@ -103,6 +105,11 @@ for my $sql (
 is(next_items($around), 'around around around', 'it has lost none');
 close_session($reader), $reader = open_session($node);
 query(qq{SELECT shardid_readers.move_reader('$around', 0)});
+for my $sql ("COPY (%s) TO '/dev/null'", 'CREATE TEMPORARY TABLE t AS %s', '%s INTO TEMPORARY t')
+{
+	ask_safe($reader, sprintf("BEGIN; $sql; ROLLBACK;", "SELECT shardid_readers.next_rows('$around', NULL::orders)"));
+	close_session($reader), $reader = open_session($node);
+}
 ask_safe($reader, "DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''$around'', NULL::orders); END'; SELECT count(*) FROM rows_of('$around');");
 
 # An open transaction holds the reader back, not past its first id.

@@ -303,6 +303,7 @@ for my $database (qw(postgres copy restored))
 
 is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FROM shardid_readers.status WHERE role = 'planter'"),
 	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
+
 # A lease that has ended holds back the rows of the generator's last millisecond.
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');
@@ -322,6 +323,28 @@ my $early = query($parcels);
 unlike($early, qr/third/, "a lease that has ended: $early");
 set_fake_clock($clock, '+0');
 is("$early " . query($parcels), 'first second third', 'one that has not: all');
+
+# While PREPARE TRANSACTION waits for a standby, snapshots have its transaction twice (EndPrepare of twophase.c): as many as
+# before need not be the same ones.
+$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 1\nmax_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
+$node->restart;
+($writer, $reader, my $preparer) = map { open_session($node) } 1 .. 3;
+my $both = add_reader();
+next_items($both);
+ask($writer, q{SELECT pg_advisory_lock(1); BEGIN; INSERT INTO orders (item) VALUES ('late');});
+ask($preparer, q{SET synchronous_commit = on; BEGIN; SELECT pg_current_xact_id();});
+query('SELECT pg_current_xact_id()');
+send_to($reader, sprintf "$joined;", "shardid_readers.next_rows('$both', NULL::orders, waits)");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) or die 'no wait';
+ask($writer, 'COMMIT;');
+send_to($preparer, q{PREPARE TRANSACTION 'twice';});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'}) or die 'no wait';
+ask($writer, 'SELECT pg_advisory_unlock(1);');
+is(answer($reader), '', 'next to a transaction that is being prepared: returns what it sees');
+is(next_items($both), 'late', 'the next one returns the rest');
+query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'});
+answer($preparer);
+query(q{ROLLBACK PREPARED 'twice'});
 
 $node->stop;
 done_testing();

@@ -11,7 +11,7 @@ our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
 our $draw = q(SELECT next_id(5, 'shard5.ids'););
 # Each mover would compile its modules.
-@ENV{qw(PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX)} = ('', PostgreSQL::Test::Utils::tempdir());
+@ENV{qw(PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX)} = ('', PostgreSQL::Test::Utils::tempdir_short());
 
 # With a second argument, the file of a fake clock, that is the clock of south.
 sub start_with_shard_on

@@ -102,6 +102,15 @@ inline bool is_first_page_of(Buffer buffer, const RelFileLocator &locator) {
 }
 #endif
 
+// Whether a statement's rows are thrown away. EXPLAIN (ANALYZE, SERIALIZE) is new in 17.
+inline bool is_discarded(CommandDest destination) {
+#if PG_VERSION_NUM >= 170000
+    if (destination == DestExplainSerialize)
+        return true;
+#endif
+    return destination == DestNone;
+}
+
 // MyProc->lxid moved in 17.
 inline LocalTransactionId current_lxid() {
 #if PG_VERSION_NUM >= 170000

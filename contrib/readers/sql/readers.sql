@@ -29,6 +29,7 @@ CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) IN
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
 FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent']) tab;
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
+SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => NULL)$$);
 SELECT try($$SELECT shardid_readers.add_reader(repeat('r', 64), 'orders')$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', role => 'nobody_here')$$);
 
@@ -160,6 +161,9 @@ ROLLBACK;
 ALTER TABLE orders ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
 SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
 ALTER TABLE orders ALTER id SET DEFAULT next_id(2, 'order_ids'::regclass);
+ALTER TABLE orders ADD more bigint DEFAULT next_id(1, 'order_ids'::regclass);
+SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
+ALTER TABLE orders DROP more;
 \echo -- A renamed table, column and generator, and a dropped column, are followed.
 ALTER TABLE orders ADD junk int;
 ALTER TABLE orders DROP item CASCADE, ADD thing text;

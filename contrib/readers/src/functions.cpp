@@ -41,7 +41,7 @@ namespace {
                     errdetail("%s", detail), errhint("%s", hint)));
 }
 
-void check_transaction() {
+void check_transaction(const char *caller) {
     if (RecoveryInProgress())
         refuse_call("recovery is in progress",
                     "A call stores the reader's position, which a standby cannot.",
@@ -50,11 +50,11 @@ void check_transaction() {
         refuse_call("a reader needs a transaction that is READ COMMITTED",
                     "This one reads all rows with the snapshot of its first statement.",
                     "Begin it with BEGIN ISOLATION LEVEL READ COMMITTED.");
-    PreventCommandIfReadOnly("next_rows()");
+    PreventCommandIfReadOnly(caller);
 }
 
-// What the rule of settled_below is for: here the client's statement may read tables, as rows that
-// it does not see are not returned.
+// settled_below refuses a statement that reads tables. Here it may read them, as only rows that it
+// sees are returned.
 void accept_statement() {}
 
 // The arguments of a call of next_id, with defaults; none if it is another expression.
@@ -104,7 +104,7 @@ Datum shardid_readers_support(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(shardid_reader_bound);
 Datum shardid_reader_bound(PG_FUNCTION_ARGS) {
     const Layout layout = layout_argument(fcinfo, 3);
-    check_transaction();
+    check_transaction(PG_GETARG_INT32(1) > 0 ? "next_rows()" : "add_reader()");
     if (PG_GETARG_INT32(1) > 0)
         check_fetches_all(PG_GETARG_OID(0), PG_GETARG_INT32(1));
     PG_RETURN_INT64(settled_bound(PG_GETARG_OID(2), layout, accept_statement));

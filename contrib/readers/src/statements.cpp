@@ -137,12 +137,12 @@ bool has_exists(PlanState *state, void *context) {
 }
 
 bool throws_away(const QueryDesc *query) {
-    return query->dest->mydest == DestNone && query->operation == CMD_SELECT &&
+    return is_discarded(query->dest->mydest) && query->operation == CMD_SELECT &&
            !query->plannedstmt->hasModifyingCTE;
 }
 
 [[noreturn]] void refuse_fewer(const char *detail) {
-    refuse("the statement may not fetch all rows that next_rows() returns",
+    refuse("the statement might not fetch all rows that next_rows() returns",
            psprintf("%s Rows that it does not fetch would count as read.", detail),
            "Pass the number of rows as at_most, and fetch all of them.");
 }
@@ -222,7 +222,7 @@ Snapshot oldest_snapshot(SnapshotData &space) {
 
 void check_fetches_all(Oid function, int64 rows) {
     if (current_lxid() == unknown_in && unknown_fetches)
-        refuse("the statement may not fetch all rows that next_rows() returns",
+        refuse("the statement might not fetch all rows that next_rows() returns",
                "It began before the library shardid_readers was loaded in this session.",
                "Repeat it in a new transaction of this session, or add shardid_readers to "
                "session_preload_libraries.");
@@ -249,13 +249,15 @@ void check_fetches_all(Oid function, int64 rows) {
                 plan = outerPlanState(plan);
             if (!IsA(plan, FunctionScanState) || statement != innermost)
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
-                                      " rows at a time, and may have more than the function.",
+                                      " rows at a time, and might have more than the function.",
                                       statement->count));
         }
         if (statement->is_with_hold)
             refuse_fewer("It is a cursor WITH HOLD.");
         if (throws_away(statement->query))
-            refuse_fewer("It is EXPLAIN ANALYZE or MOVE, which return no rows.");
+            refuse_fewer(
+                "It discards them, as do EXPLAIN ANALYZE, MOVE, and a SELECT of a function in SQL "
+                "that does not return its rows.");
     }
 }
 

@@ -290,10 +290,10 @@ DROP TABLE dropped;
 RESET ROLE;
 SQL
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
-system_or_bail('pg_dump', '-f', $dump, $node->connstr('postgres'));
+system_or_bail('pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres'));
 close_session($_) for $writer, $reader, $other;
 query('CREATE DATABASE copy TEMPLATE postgres; CREATE DATABASE restored');
-system_or_bail('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f', $dump, $node->connstr('restored'));
+system_or_bail('pg_restore', '-e', '-j', '4', '-d', $node->connstr('restored'), $dump);
 my $next = "SELECT pg_sleep(0.002) \\gset\nSELECT item FROM shardid_readers.next_rows('$name', NULL::orders) WHERE item !~ '^(s|one|two)\$'";
 like(($node->psql('restored', $next))[2], qr/has generated no id since/, 'a restored generator knows no bound');
 for my $database (qw(postgres copy restored))

@@ -19,9 +19,14 @@ CREATE TABLE likes (photo bigint REFERENCES photos ON UPDATE CASCADE);
 CREATE TABLE others (name text, u uuid UNIQUE, o bytea UNIQUE);
 CREATE SEQUENCE ids.order_ids CACHE 2;
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id('ids.order_ids'::regclass));
+CREATE TABLE parcels (LIKE orders INCLUDING ALL);
 INSERT INTO orders DEFAULT VALUES;
 CREATE EXTENSION shardid_readers;
-SELECT shardid_readers.add_reader('mailer', 'orders', 0);
+SELECT shardid_readers.add_reader('mailer', 'orders', 0), shardid_readers.add_reader('packer', 'parcels', 0);
+CREATE ROLE planter;
+GRANT INSERT ON shardid_readers.own_reader TO planter;
+SET ROLE planter;
+INSERT INTO shardid_readers.own_reader SELECT name, 'planter', 'orders', 0, 2, 1, -1 FROM unnest('{mailer,packer}'::text[]) name;
 SQL
 sub insert_rows
 {
@@ -72,6 +77,7 @@ is((insert_rows('shop', 'again'))[0], 0, 'then UUIDs are made again');
 shop(block_of('operations.md', 'readers_back'));
 my $order = shop('INSERT INTO orders DEFAULT VALUES RETURNING id; SELECT pg_sleep(0.002)') + 0;
 is(shop(q(SELECT string_agg(id::text, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders))), $order, 'readers get the new row, and no other');
+is(shop(q(SELECT position FROM shardid_readers.status WHERE name = 'packer' AND share = 0)), 0, 'a reader of another table is where it was');
 # B
 jump();
 shop(command_of('operations.md', 'ALTER DATABASE shop SET shardid.max_lead'));

@@ -135,13 +135,14 @@ BEGIN
         RAISE insufficient_privilege USING MESSAGE = format('must be member of role "%s"', role), HINT = 'Pass a role of which you are a member.';
     END IF;
 
-    SELECT a.attnum, a.attname, d.*, count(*) OVER () AS number INTO id
+    SELECT a.attnum, a.attname, d.*, lead(a.attname) OVER (ORDER BY a.attnum) AS another INTO id
     FROM pg_attribute a JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum, LATERAL shardid_readers.id_default(e.adbin) d
-    WHERE a.attrelid = tab AND d.generator IS NOT NULL;
-    IF NOT FOUND OR id.number > 1 THEN
+    WHERE a.attrelid = tab AND d.generator IS NOT NULL ORDER BY a.attnum;
+    IF NOT FOUND OR id.another IS NOT NULL THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('%s column of %s has a default by next_id() with a generator', CASE WHEN FOUND THEN 'more than one' ELSE 'no' END, tab),
-            HINT = format('Run ALTER TABLE %s ALTER id SET DEFAULT ids.next_id(''a_generator''::regclass) for one column, as docs/new-rows.md says.', tab);
+            HINT = CASE WHEN FOUND THEN format('To read by "%s", run ALTER TABLE %s ALTER %I DROP DEFAULT.', id.attname, tab, id.another)
+                ELSE format('Run ALTER TABLE %s ALTER id SET DEFAULT ids.next_id(''a_generator''::regclass), as docs/new-rows.md says.', tab) END;
     END IF;
     PERFORM shardid_readers.check_children(tab, id.attname, id.generator);
     IF NOT EXISTS (

@@ -28,6 +28,10 @@ CREATE TABLE child () INHERITS (parent);
 CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) INHERITS (child);
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
 FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent']) tab;
+SELECT substring(try($$SELECT shardid_readers.add_reader('r', 'twice')$$) FROM 'run (.*DROP DEFAULT)') AS hint \gset
+:hint;
+SELECT shardid_readers.add_reader('r', 'twice', 0), shardid_readers.drop_reader('r');
+SELECT try($$SELECT shardid_readers.add_reader(NULL, 'orders')$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => NULL)$$);
 SELECT try($$SELECT shardid_readers.add_reader(repeat('r', 64), 'orders')$$);

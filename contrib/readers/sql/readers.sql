@@ -53,6 +53,35 @@ SELECT shardid_readers.move_reader('mailer', 0);
 SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
 SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', held_back_by FROM shardid_readers.status ORDER BY name;
 
+\echo -- What statements have left. Rows that they leave out count as read.
+CREATE FUNCTION left_by(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM shardid_readers.move_reader('mailer', 0);
+    EXECUTE statement;
+    RETURN (SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders));
+END
+$$;
+BEGIN;
+CREATE TABLE ruled (item text);
+CREATE RULE again AS ON INSERT TO ruled DO ALSO INSERT INTO mails VALUES (0, NEW.item);
+CREATE MATERIALIZED VIEW new_orders AS SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 2) WITH NO DATA;
+CREATE FUNCTION unmarked() RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN RETURN (SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)); END $$;
+SELECT sql, left_by(sql) FROM unnest(ARRAY[
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) WHERE item = 'lamp'$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) JOIN mails USING (id)$$,
+    $$SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
+    $$DO 'DECLARE r record; BEGIN FOR r IN SELECT id FROM shardid_readers.next_rows(''mailer'', NULL::orders) LOOP EXIT; END LOOP; END'$$,
+    $$DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
+    $$EXPLAIN SELECT unmarked()$$,
+    $$INSERT INTO ruled SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1) UNION ALL SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
+    $$REFRESH MATERIALIZED VIEW new_orders; REFRESH MATERIALIZED VIEW new_orders$$,
+    $$UPDATE orders SET item = upper(item) WHERE item = 'lamp'$$,
+    $$DELETE FROM orders WHERE item = 'chair'$$]) sql;
+SELECT item FROM new_orders;
+ROLLBACK;
+
 \echo -- Statements that may not fetch all rows. A LIMIT that has nothing to do with them is none, nor is a loop.
 SELECT shardid_readers.move_reader('mailer', 0);
 CREATE FUNCTION wrapped() RETURNS SETOF orders LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders); END $$;
@@ -77,58 +106,18 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$EXPLAIN ANALYZE SELECT FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$]) sql;
-BEGIN;
-DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
-FETCH 1 FROM c;
-ROLLBACK;
-BEGIN;
-DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
-COMMIT;
-BEGIN;
-DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped();
-COMMIT;
-BEGIN;
-DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
-MOVE ALL IN c;
-ROLLBACK;
+BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders); FETCH 1 FROM c; ROLLBACK;
+BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders); COMMIT;
+BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped(); COMMIT;
+BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders); MOVE ALL IN c; ROLLBACK;
 \echo -- Three rows of the function are six of the statement.
-BEGIN;
-DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2);
-FETCH 3 FROM c;
-ROLLBACK;
+BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2); FETCH 3 FROM c; ROLLBACK;
 \echo -- A function can return more than at_most rows.
-BEGIN;
-DECLARE c CURSOR FOR SELECT item FROM wrapped();
-FETCH 1000 FROM c;
-ROLLBACK;
+BEGIN; DECLARE c CURSOR FOR SELECT item FROM wrapped(); FETCH 1000 FROM c; ROLLBACK;
 \echo -- A transaction that ends within a loop, also before that has come to a row of the reader.
-DO $$
-DECLARE
-    r record;
-BEGIN
-    FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
-        COMMIT;
-    END LOOP;
-END
-$$;
-DO $$
-DECLARE
-    r record;
-BEGIN
-    FOR r IN SELECT 'first' FROM generate_series(1, 100) UNION ALL SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
-        COMMIT;
-    END LOOP;
-END
-$$;
-DO $$
-DECLARE
-    r record;
-BEGIN
-    FOR r IN SELECT * FROM looped() LOOP
-        ROLLBACK;
-    END LOOP;
-END
-$$;
+DO $$DECLARE r record; BEGIN FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP COMMIT; END LOOP; END$$;
+DO $$DECLARE r record; BEGIN FOR r IN SELECT 'first' FROM generate_series(1, 100) UNION ALL SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP COMMIT; END LOOP; END$$;
+DO $$DECLARE r record; BEGIN FOR r IN SELECT * FROM looped() LOOP ROLLBACK; END LOOP; END$$;
 SELECT n.item, l.item FROM shardid_readers.next_rows('mailer', NULL::orders) n, LATERAL (SELECT m.item FROM mails m LIMIT 1) l;
 SELECT shardid_readers.move_reader('mailer', 0);
 DO $$
@@ -151,17 +140,15 @@ $$;
 \echo -- What each call checks.
 SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT FROM shardid_readers.next_rows('nobody', NULL::orders)$$,
+    $$SELECT FROM shardid_readers.next_rows(NULL, NULL::orders)$$,
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$,
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 0)$$,
     $$SELECT shardid_readers.move_reader('nobody', 0)$$,
     $$SELECT shardid_readers.move_reader('mailer', NULL)$$,
+    $$SELECT shardid_readers.drop_reader(NULL)$$,
     $$SELECT shardid_readers.drop_reader('nobody')$$]) sql;
-BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
-ROLLBACK;
-BEGIN READ ONLY;
-SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
-ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); ROLLBACK;
+BEGIN READ ONLY; SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); ROLLBACK;
 ALTER TABLE orders ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
 SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
 ALTER TABLE orders ALTER id SET DEFAULT next_id(2, 'order_ids'::regclass);
@@ -195,6 +182,13 @@ SELECT pg_sleep(0.002) \gset
 SET ROLE readers_role;
 SELECT item FROM shardid_readers.next_rows('parts', NULL::parted);
 RESET ROLE;
+\echo -- Rows of a table that is attached are below the position.
+CREATE TABLE attached (LIKE parted);
+INSERT INTO attached VALUES (7, 'attached');
+ALTER TABLE parted ATTACH PARTITION attached FOR VALUES FROM (MINVALUE) TO (8);
+SELECT count(*) FROM shardid_readers.next_rows('parts', NULL::parted);
+SELECT shardid_readers.move_reader('parts', 7);
+SELECT item FROM shardid_readers.next_rows('parts', NULL::parted);
 ALTER TABLE part ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
 SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
 ALTER TABLE part ALTER id DROP DEFAULT;

@@ -3,7 +3,7 @@
 use Leases;
 use ShardidTest;
 
-my $node = new_node('readers', "autovacuum = off\n");
+my $node = new_node('readers', "autovacuum = off\n", allows_streaming => 1);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
 CREATE EXTENSION shardid_readers;
@@ -112,11 +112,18 @@ for my $sql ("COPY (%s) TO '/dev/null'", 'CREATE TEMPORARY TABLE t AS %s', '%s I
 }
 ask_safe($reader, "DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''$around'', NULL::orders); END'; SELECT count(*) FROM rows_of('$around');");
 
+SKIP:
+{
+	skip 'EXPLAIN has SERIALIZE from PostgreSQL 17 on', 1 if $node->pg_version < 17;
+	like(error_on($node, "EXPLAIN (ANALYZE, SERIALIZE) SELECT FROM shardid_readers.next_rows('$around', NULL::orders)"), qr/^0A000/, 'EXPLAIN (ANALYZE, SERIALIZE)');
+}
+
 # An open transaction holds the reader back, not past its first id.
 my $name = add_reader();
 ask($writer, q{BEGIN; INSERT INTO orders (item) VALUES ('open');});
 query(q{INSERT INTO orders (item) VALUES ('after')});
 is(next_items($name), '', 'an open transaction with a smaller id is waited for');
+is(ask($writer, "SELECT count(*) FROM shardid_readers.next_rows('$name', NULL::orders);"), 0, 'also by itself');
 is(query("SELECT held_back_by IS NOT NULL FROM shardid_readers.status WHERE name = '$name'"), 't', 'which the status shows');
 ask($writer, 'COMMIT;');
 is(next_items($name), 'open after', 'then both rows are returned, in the order of ids');
@@ -192,33 +199,33 @@ query(q{INSERT INTO orders (item) VALUES ('sorted'), ('rows'); SELECT pg_sleep(0
 is(ask($reader, "BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('$name', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; COMMIT;"),
 	"rows\nsorted", 'a cursor with ORDER BY');
 
-# ROLLBACK, also to a savepoint: they come again.
-query(q{INSERT INTO orders (item) VALUES ('again')});
-ask($reader, 'BEGIN; SAVEPOINT s;');
-is(next_items($name), 'again', 'a row');
-ask($reader, 'ROLLBACK TO s;');
-is(next_items($name), 'again', 'after ROLLBACK TO it comes again');
-is(next_items($name), '', 'in a transaction it comes once');
-ask($reader, 'ROLLBACK;');
-is(next_items($name), 'again', 'and after ROLLBACK again');
-
-# What a session has is left to it: a second one gets nothing; with several shares, it takes another.
-query(q{INSERT INTO orders (item) VALUES ('taken')});
+# What a session has is left to it: each takes a share, and a third one gets nothing.
 my $other = open_session($node);
-ask($reader, 'BEGIN;');
-is(next_items($name), 'taken', 'a session has a row');
-my $others = "SELECT item FROM shardid_readers.next_rows('$name', NULL::orders);";
-is(ask($other, $others), '', 'a second one gets nothing until that ends');
-ask($reader, 'COMMIT;');
-query(q{INSERT INTO orders (item) VALUES ('next'); SELECT pg_sleep(0.002)});
-is(ask($other, $others), 'next', 'then it continues');
 my $shared = add_reader('NULL', 2);
+my $count = "SELECT pg_sleep(0.002) \\gset\nSELECT count(*) FROM shardid_readers.next_rows('$shared', NULL::orders);";
 query(q{INSERT INTO orders (item) SELECT 's' FROM generate_series(1, 50)});
-ask($reader, 'BEGIN;');
-my @shares = map { ask($_, "SELECT pg_sleep(0.002) \\gset\nSELECT count(*) FROM shardid_readers.next_rows('$shared', NULL::orders);") } $reader, $other;
-ask($reader, 'COMMIT;');
+my @shares = map { ask($_, "BEGIN; $count") } $reader, $other;
 is($shares[0] + $shares[1], 50, "two sessions share 50 rows: @shares");
 cmp_ok($shares[0] * $shares[1], '>', 0, 'neither has all');
+is(ask($writer, $count), 0, 'a third one gets nothing');
+ask($_, 'COMMIT;') for $reader, $other;
+query(q{INSERT INTO orders (item) VALUES ('s')});
+is(ask($writer, $count), 1, 'until they end');
+
+# move_reader locks the shares in order, and leaves those that another role has added, as drop_reader does.
+query("INSERT INTO shardid_readers.own_reader VALUES ('$shared', 'planter', 'orders', 'g', 3, 2, 5)");
+my $rows_of_shared = "FROM shardid_readers.reader WHERE name = '$shared'";
+query("UPDATE shardid_readers.reader SET moved = moved WHERE name = '$shared' AND share = $_") for 1, 0;
+ask($other, "BEGIN; SELECT $rows_of_shared AND share = 1 FOR UPDATE;");
+send_to($reader, "BEGIN; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; SELECT shardid_readers.move_reader('$shared', 0); COMMIT;");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted}) or die 'no wait';
+is(query("SELECT share $rows_of_shared FOR UPDATE SKIP LOCKED"), 2, 'move_reader locks share 0 before share 1');
+ask($other, 'COMMIT;');
+answer($reader);
+is(query("SELECT string_agg(share || ' ' || position, ', ' ORDER BY share) $rows_of_shared"), '0 0, 1 0, 2 5', 'and moves those of its role');
+query("SELECT shardid_readers.drop_reader('$shared')");
+is(query("SELECT share $rows_of_shared"), 2, 'drop_reader drops those of its role');
+query("SELECT shardid_readers.drop_reader('$shared')");
 
 # A call that waits for its table reads that one, and for the reader with which it has begun, whatever gets their names meanwhile.
 query(q{CREATE TABLE former (LIKE orders INCLUDING ALL); CREATE TABLE latter (LIKE orders INCLUDING ALL);
@@ -301,6 +308,15 @@ for my $database (qw(postgres copy restored))
 	is($node->safe_psql($database, "INSERT INTO orders (item) VALUES ('$database'); $next"), "dumped\n$database", "$database: once, and its own");
 }
 
+# The owner of a database, no superuser, restores them, too. Without a table that is read, none is restored.
+query('CREATE ROLE owner LOGIN; CREATE DATABASE owned OWNER owner; CREATE DATABASE less');
+my $saved = 'SELECT count(*) FROM shardid_readers.reader';
+system_or_bail('pg_restore', '-e', '--no-owner', '--no-privileges', '-U', 'owner', '-d', $node->connstr('owned'), $dump);
+is($node->safe_psql('owned', $saved), $node->safe_psql('restored', $saved), 'restored by the owner of the database');
+system_or_bail('pg_dump', '-Fc', '-f', $dump, '--exclude-table=latter', $node->connstr('postgres'));
+$node->command_fails_like([ 'pg_restore', '-d', $node->connstr('less'), $dump ], qr/"public.latter" does not exist/, 'a dump without a table');
+is($node->safe_psql('less', $saved), 0, 'has no reader');
+
 is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FROM shardid_readers.status WHERE role = 'planter'"),
 	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
 
@@ -326,7 +342,7 @@ is("$early " . query($parcels), 'first second third', 'one that has not: all');
 
 # While PREPARE TRANSACTION waits for a standby, snapshots have its transaction twice (EndPrepare of twophase.c): as many as
 # before need not be the same ones.
-$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 1\nmax_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
 $node->restart;
 ($writer, $reader, my $preparer) = map { open_session($node) } 1 .. 3;
 my $both = add_reader();
@@ -346,5 +362,16 @@ query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = '
 answer($preparer);
 query(q{ROLLBACK PREPARED 'twice'});
 
-$node->stop;
+# A standby is promoted that has not received the reader's commit: the rows come again.
+my $standby = new_standby($node, 'standby');
+query(q{INSERT INTO orders (item) VALUES ('lost')});
+$node->wait_for_catchup($standby);
+$standby->stop;
+is(next_items($both), 'lost', 'a row is read');
+$node->stop('immediate');
+$standby->start;
+$standby->promote;
+is($standby->safe_psql('postgres', "SELECT item FROM shardid_readers.next_rows('$both', NULL::orders)"), 'lost', 'a failover has lost that: it comes again');
+
+$standby->stop;
 done_testing();

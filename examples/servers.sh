@@ -32,8 +32,8 @@ end() {
     esac
 }
 trap end EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'trap : INT TERM; exit 130' INT
+trap 'trap : INT TERM; exit 143' TERM
 
 # The directory of a server's socket, for its clients' host. The port is 5432.
 host_of() {

@@ -18,8 +18,8 @@ make_work() {
     # Not in /tmp: device files are made here, which some machines do not allow there.
     work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
     trap remove_work EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    trap 'trap : INT TERM; exit 130' INT
+    trap 'trap : INT TERM; exit 143' TERM
     # shellcheck disable=SC2034 # the caller's
     folders=${CACHE:-$work}
     [[ -n ${MIRROR:-} ]] || MIRROR=$(debian_mirror)

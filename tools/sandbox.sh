@@ -102,8 +102,9 @@ pg_config=$("${PG_CONFIG:-pg_config}" --bindir)/pg_config
 user=$(ordinary_user)
 sandbox=$(new_sandbox)
 trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# A second signal must not run exit within clean_up, which would end that.
+trap 'trap : INT TERM; exit 130' INT
+trap 'trap : INT TERM; exit 143' TERM
 copy_tree
 {
     PG_CONFIG=$pg_config "$top/tools/extension_config.sh" "$sandbox/inst"

@@ -16,8 +16,8 @@ end() {
     rm -rf "$work"
 }
 trap end EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'trap : INT TERM; exit 130' INT
+trap 'trap : INT TERM; exit 143' TERM
 
 # In the background, as in sandbox.sh.
 run_make() {

@@ -64,8 +64,8 @@ set -m
 group=$!
 set +m
 trap 'kill -- -$group 2>/dev/null' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'trap : INT TERM; exit 130' INT
+trap 'trap : INT TERM; exit 143' TERM
 wait "$group"
 
 [[ ! -e $SANDBOX/failures ]] || cat "$SANDBOX/failures"

@@ -11,8 +11,8 @@ source t/suite/judge.sh
 source tools/demo/faults.sh
 
 trap stop_clients EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'trap : INT TERM; exit 130' INT
+trap 'trap : INT TERM; exit 143' TERM
 
 indented() {
     sed -E 's/^(.*[^ ]) *$/    \1/'

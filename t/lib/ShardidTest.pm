@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = (
 	qw(new_node new_standby wait_for_standby await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
-	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms said_of error_on
+	  is_innocent note_fault rounds processes_of end_sessions kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms said_of error_on
 	  script_with_includes usleep),
 	@Session::EXPORT, @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
@@ -294,6 +294,19 @@ sub processes_of
 	my ($node) = @_;
 	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+}
+
+# Ends some sessions, again and again.
+sub end_sessions
+{
+	my ($node, $times) = @_;
+	for (1 .. $times)
+	{
+		usleep 250_000;
+		$node->safe_psql('postgres',
+			q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3));
+	}
+	return;
 }
 
 # SIGKILL for the postmaster and all its children at once.

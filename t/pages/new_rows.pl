@@ -64,18 +64,6 @@ sub start_readers
 	return map { IPC::Run::start(\@command, '>', "$folder/out.$_", '2>', "$folder/err.$_") } 1, 2;
 }
 
-# Ends some sessions, of writers and readers, again and again.
-sub end_sessions
-{
-	for (1 .. $_[0])
-	{
-		usleep 250_000;
-		on(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'
-			AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3));
-	}
-	return;
-}
-
 # Where the table had the shared generator before, the page's block runs again and again while transactions are open, and
 # then the readers begin. That generator has a lead, which the new one does not have.
 sub reads_each_row
@@ -116,10 +104,10 @@ SQL
 		$node->poll_query_until('postgres', "SELECT count(*) > 100 FROM orders WHERE id >= $first") or die 'no new ids';
 		is(on("SELECT count(*) > 100 FROM orders WHERE id < $first"), 't', "$name: new ids are above the old ones");
 	}
-	end_sessions(rounds(5, 80));
+	end_sessions($node, rounds(5, 80));
 	kill_node($node);
 	start_again($node);
-	end_sessions(rounds(5, 80));
+	end_sessions($node, rounds(5, 80));
 	finish_clients($writers, 1);
 	my $missed = q(SELECT count(*) FROM orders LEFT JOIN mails USING (id) WHERE mails.id IS NULL);
 	ok($node->poll_query_until('postgres', $missed, '0'), "$name: has each of " . on('SELECT count(*) FROM orders') . ' rows');

@@ -144,26 +144,15 @@ sub has_all
 	return;
 }
 
-# Ends some sessions, again and again.
-sub end_sessions
-{
-	for (1 .. rounds(2, 60))
-	{
-		usleep 200_000;
-		query(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3});
-	}
-	return;
-}
-
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 for my $round (1 .. rounds(1, 10))
 {
 	start_load();
-	end_sessions();
+	end_sessions($node, rounds(2, 60));
 	kill_node($node);
 	set_fake_clock($clock, '-2');
 	with_fake_clock($clock, sub { start_again($node) });
-	end_sessions();
+	end_sessions($node, rounds(2, 60));
 	set_fake_clock($clock, $_), usleep 200_000 for '-3', '+0';
 	has_all('sessions terminated, kill -9, clock set back');
 }

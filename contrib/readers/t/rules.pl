@@ -1,9 +1,9 @@
 # Each rule of next_rows, by sessions that are led step by step: which snapshot decides, what a rollback and a second session
-# do, what a dump and a copy of the database have, and the end of a lease.
-use Leases;
+# do, and what a dump, a copy of the database and a standby have.
 use ShardidTest;
 
-my $node = new_node('readers', "autovacuum = off\n", allows_streaming => 1);
+my $node = new_node('readers', "autovacuum = off\nmax_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n",
+	allows_streaming => 1);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
 CREATE EXTENSION shardid_readers;
@@ -194,11 +194,6 @@ my $ctes = join ', ', 'c0 AS MATERIALIZED (SELECT 1000 AS n)',
 like(($node->psql('postgres', "SET statement_timeout = '2s'; WITH $ctes SELECT FROM c45, LATERAL shardid_readers.next_rows('$name', NULL::orders, n)"))[2],
 	qr/canceling statement/, 'looking at a long plan can be cancelled');
 
-# A cursor whose rows are sorted has no more than the function.
-query(q{INSERT INTO orders (item) VALUES ('sorted'), ('rows'); SELECT pg_sleep(0.002)});
-is(ask($reader, "BEGIN; DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('$name', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; COMMIT;"),
-	"rows\nsorted", 'a cursor with ORDER BY');
-
 # What a session has is left to it: each takes a share, and a third one gets nothing.
 my $other = open_session($node);
 my $shared = add_reader('NULL', 2);
@@ -262,19 +257,14 @@ ok($node->poll_query_until('postgres', "SELECT (" . sprintf($status, "moved > '$
 my $looped = add_reader();
 query(q{INSERT INTO orders (item) VALUES ('one'); SELECT pg_sleep(0.002)});
 ask($reader, <<"SQL");
-CREATE PROCEDURE reads() LANGUAGE plpgsql AS \$\$
-BEGIN
-	FOR n IN 1 .. 2 LOOP
-		INSERT INTO seen SELECT '$looped', n.id FROM shardid_readers.next_rows('$looped', NULL::orders) n JOIN orders USING (id);
-		INSERT INTO orders (item) VALUES ('two');
-		COMMIT;
-		PERFORM pg_sleep(0.002);
-	END LOOP;
-END
-\$\$;
-CALL reads();
+DO \$\$ BEGIN FOR n IN 1 .. 2 LOOP
+	INSERT INTO seen SELECT '$looped', n.id FROM shardid_readers.next_rows('$looped', NULL::orders) n JOIN orders USING (id);
+	INSERT INTO orders (item) VALUES ('two');
+	COMMIT;
+	PERFORM pg_sleep(0.002);
+END LOOP; END \$\$;
 SQL
-is(query("SELECT string_agg(item, ' ' ORDER BY id) FROM seen JOIN orders USING (id) WHERE reader = '$looped'"), 'one two', 'a procedure with COMMIT');
+is(query("SELECT string_agg(item, ' ' ORDER BY id) FROM seen JOIN orders USING (id) WHERE reader = '$looped'"), 'one two', 'a loop with COMMIT');
 
 # A dump has the reader and its position, a copy of the database as well. Neither knows new ids of the other.
 query(q{INSERT INTO orders (item) VALUES ('dumped')});
@@ -299,7 +289,7 @@ SQL
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
 system_or_bail('pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres'));
 close_session($_) for $writer, $reader, $other;
-query('CREATE DATABASE copy TEMPLATE postgres; CREATE DATABASE restored');
+query('CREATE DATABASE copy TEMPLATE postgres; CREATE DATABASE restored; CREATE DATABASE less; CREATE ROLE owner LOGIN; CREATE DATABASE owned OWNER owner');
 system_or_bail('pg_restore', '-e', '-j', '4', '-d', $node->connstr('restored'), $dump);
 my $next = "SELECT pg_sleep(0.002) \\gset\nSELECT item FROM shardid_readers.next_rows('$name', NULL::orders) WHERE item !~ '^(s|one|two)\$'";
 like(($node->psql('restored', $next))[2], qr/has generated no id since/, 'a restored generator knows no bound');
@@ -307,9 +297,10 @@ for my $database (qw(postgres copy restored))
 {
 	is($node->safe_psql($database, "INSERT INTO orders (item) VALUES ('$database'); $next"), "dumped\n$database", "$database: once, and its own");
 }
+is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FROM shardid_readers.status WHERE role = 'planter'"),
+	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
 
 # The owner of a database, no superuser, restores them, too. Without a table that is read, none is restored.
-query('CREATE ROLE owner LOGIN; CREATE DATABASE owned OWNER owner; CREATE DATABASE less');
 my $saved = 'SELECT count(*) FROM shardid_readers.reader';
 system_or_bail('pg_restore', '-e', '--no-owner', '--no-privileges', '-U', 'owner', '-d', $node->connstr('owned'), $dump);
 is($node->safe_psql('owned', $saved), $node->safe_psql('restored', $saved), 'restored by the owner of the database');
@@ -317,33 +308,8 @@ system_or_bail('pg_dump', '-Fc', '-f', $dump, '--exclude-table=latter', $node->c
 $node->command_fails_like([ 'pg_restore', '-d', $node->connstr('less'), $dump ], qr/"public.latter" does not exist/, 'a dump without a table');
 is($node->safe_psql('less', $saved), 0, 'has no reader');
 
-is($node->safe_psql('restored', "SELECT string_agg(name, ', ' ORDER BY name) FROM shardid_readers.status WHERE role = 'planter'"),
-	qq{"two\nlines" g, orders g, pg_class g}, 'a dump leaves out what it could not restore');
-
-# A lease that has ended holds back the rows of the generator's last millisecond.
-my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
-set_fake_clock($clock, '+0');
-with_fake_clock($clock, sub { $node->restart });
-query(registry_here() . <<'SQL');
-SELECT shardid_lease.create_id_space('ids', lease => '10 min');
-CREATE SEQUENCE leased CACHE 2;
-SELECT shardid_lease.lease_shard('ids', 'here', generator => 'leased');
-CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased'), item text);
-INSERT INTO parcels (item) VALUES ('first');
-SELECT shardid_readers.add_reader('leased', 'parcels', 0);
-INSERT INTO parcels (item) VALUES ('second'), ('third');
-SQL
-my $parcels = q{SELECT pg_sleep(0.002) \gset} . "\n" . q{SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('leased', NULL::parcels)};
-set_fake_clock($clock, '+1200');
-my $early = query($parcels);
-unlike($early, qr/third/, "a lease that has ended: $early");
-set_fake_clock($clock, '+0');
-is("$early " . query($parcels), 'first second third', 'one that has not: all');
-
 # While PREPARE TRANSACTION waits for a standby, snapshots have its transaction twice (EndPrepare of twophase.c): as many as
 # before need not be the same ones.
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
-$node->restart;
 ($writer, $reader, my $preparer) = map { open_session($node) } 1 .. 3;
 my $both = add_reader();
 next_items($both);

@@ -1,5 +1,5 @@
-# Each rule of next_rows, by sessions that are led step by step: which snapshot decides, what a rollback and a second session
-# do, and what a dump, a copy of the database and a standby have.
+# Each rule of next_rows, by sessions that are led step by step: which snapshot decides, what a second session does, and
+# what a dump, a copy of the database and a standby have.
 use ShardidTest;
 
 my $node = new_node('readers', "autovacuum = off\nmax_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n",

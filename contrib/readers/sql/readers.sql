@@ -108,7 +108,10 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$,
     $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); FETCH 1 FROM c$$,
-    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); MOVE ALL IN c$$]) sql;
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); MOVE ALL IN c$$,
+    -- All rows; the errors before it, in the same transaction, refuse none.
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3); FETCH 3 FROM c; CLOSE c$$]) sql;
+SELECT shardid_readers.move_reader('mailer', 0);
 \echo -- Three rows of the function are six of the statement. A function can return more than at_most rows.
 SELECT try($$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2); FETCH 3 FROM c$$);
 SELECT try($$DECLARE c CURSOR FOR SELECT FROM wrapped(); FETCH 1000 FROM c$$);

@@ -94,18 +94,21 @@ bool calls(Node *node, void *context) {
                                expression_tree_walker(node, as_tree_walker(calls), context));
 }
 
+bool scans(const PlanState *state, void *context) {
+    return IsA(state, FunctionScanState) &&
+           calls(reinterpret_cast<Node *>(reinterpret_cast<FunctionScan *>(state->plan)->functions),
+                 context);
+}
+
 // Whether a node returns what the function returns. What is written in between is written whole.
 // CTEs that read others twice make the walk long.
 bool returns_rows_of(PlanState *state, void *context) {
     CHECK_FOR_INTERRUPTS();
     if (state == nullptr || IsA(state, ModifyTableState))
         return false;
-    if (IsA(state, FunctionScanState) &&
-        calls(reinterpret_cast<Node *>(reinterpret_cast<FunctionScan *>(state->plan)->functions),
-              context))
-        return true;
-    if (IsA(state, ProjectSetState) &&
-        calls(reinterpret_cast<Node *>(state->plan->targetlist), context))
+    if (scans(state, context) ||
+        (IsA(state, ProjectSetState) &&
+         calls(reinterpret_cast<Node *>(state->plan->targetlist), context)))
         return true;
     if (IsA(state, CteScanState))
         return returns_rows_of(reinterpret_cast<CteScanState *>(state)->cteplanstate, context);
@@ -247,7 +250,7 @@ void check_fetches_all(Oid function, int64 rows) {
                              statement->count, rows));
             while (IsA(plan, SortState))
                 plan = outerPlanState(plan);
-            if (!IsA(plan, FunctionScanState) || statement != innermost)
+            if (!scans(plan, &function))
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
                                       " rows at a time, and might have more than the function.",
                                       statement->count));

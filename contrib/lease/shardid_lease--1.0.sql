@@ -269,8 +269,8 @@ BEGIN
                     AND g.shard = claims[1]::int AND g.serial >= claims[3]::bigint) END) THEN
             UPDATE shardid_lease.id_space s
             SET was_set_back = true, not_before = greatest(s.not_before, claims[4]::bigint)
-            WHERE s.identity = space.identity RETURNING * INTO space;
-            why := shardid_lease.why_stopped(space);
+            WHERE s.identity = space.identity AND s.branch = space.branch RETURNING * INTO space;
+            why := CASE WHEN FOUND THEN shardid_lease.why_stopped(space) ELSE 'the id space was confirmed or dropped meanwhile' END;
         END IF;
     END IF;
     IF why IS NULL AND (request.bound_epoch, request.bound_shard_bits, request.bound_sequence_bits) <>
@@ -289,7 +289,7 @@ DECLARE
     space shardid_lease.id_space;
 BEGIN
     PERFORM shardid_lease.check_durability();
-    -- The lock is explained in grant_shards_by().
+    -- The lock is explained in grant_one().
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = wanted FOR KEY SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('id space "%s" does not exist', wanted),
@@ -720,14 +720,18 @@ BEGIN
             WHEN coalesce(held.state, 'released') = 'released' THEN NOT (joins OR takes_over OR is_forgotten)
             ELSE NOT own END) THEN
         RETURN shardid_lease.refusal(request.origin, shardid_lease.why_not(space, chosen, held, false), returns);
-    ELSIF NOT returns AND coalesce(held.state, 'released') = 'released' THEN
-        IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
-            RETURN shardid_lease.refusal(request.origin,
-                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), is_later => true);
-        END IF;
-        INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
-        VALUES (space.name, chosen, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
+    ELSIF NOT returns AND coalesce(held.state, 'released') = 'released' AND NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
+        RETURN shardid_lease.refusal(request.origin,
+            format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), is_later => true);
     END IF;
+    -- What was refused has changed nothing, and waits for nobody. From here on drop_id_space() and registry_was_restored()
+    -- wait: both lock the id space before its shards, too.
+    PERFORM FROM shardid_lease.id_space s WHERE s.identity = space.identity FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN shardid_lease.refusal(request.origin, format('id space "%s" does not exist', space.name));
+    END IF;
+    INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
+    VALUES (space.name, chosen, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
     -- Read under the lock: the clock, and changes that the owner has made meanwhile.
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
@@ -816,9 +820,6 @@ DECLARE
     answers shardid_lease.grant_1[] := '{}';
 BEGIN
     PERFORM shardid_lease.check_transaction();
-    -- Before any shard: registry_was_restored() locks the id spaces first, too, and nobody who has these locks waits for
-    -- one that it has. It keeps drop_id_space() from dropping an id space between a look at it and a foreign key's check.
-    PERFORM FROM shardid_lease.id_space s WHERE s.name IN (SELECT r.space FROM unnest(requests) r) ORDER BY s.name FOR KEY SHARE;
     -- All use one order, otherwise two members could wait for each other.
     FOR request IN SELECT r.* FROM unnest(requests) r ORDER BY r.space, r.shard LOOP
         request.displaces := coalesce((SELECT d.serial FROM unnest(displaced) d WHERE d.origin = request.origin LIMIT 1), request.displaces);
@@ -864,7 +865,7 @@ BEGIN
         END IF;
         complete := array_append(complete, answer);
     END LOOP;
-    PERFORM shardid_lease.wait_until_durable();
+    PERFORM shardid_lease.wait_until_durable() WHERE EXISTS (SELECT FROM unnest(complete) c WHERE c.error IS NULL OR c.is_final);
     RETURN complete;
 END
 $body$;

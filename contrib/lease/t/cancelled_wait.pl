@@ -58,6 +58,8 @@ sub cancelled
 }
 
 $member->safe_psql('a', 'SET ROLE app; CREATE SEQUENCE new_on; CREATE SEQUENCE new_local');
+like(error_of($member, 'a', q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'new_on', 0)), once => 1),
+	qr/55006: .*shard 0 of id space "ids" is held by/s, 'what is refused waits for no standby');
 for my $setting ('on', 'local')
 {
 	# Not even a role that does not want to wait is granted what can be lost.

@@ -313,6 +313,8 @@ $body$;
 CREATE FUNCTION shardid_lease.owned_spaces(caller regrole) RETURNS text[] LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM shardid_lease.check_durability();
+    -- As drop_id_space() does before it waits for an id space.
+    LOCK TABLE shardid_lease.id_space IN ROW EXCLUSIVE MODE;
     PERFORM FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner) ORDER BY s.name FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = 'there is no id space that the caller owns',

@@ -155,8 +155,6 @@ bool receive() {
     }
 }
 
-constexpr const char *class_of_missing_or_forbidden = "42";
-
 bool take_value() {
     if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
         PQnfields(result) == 1 && PQgetisnull(result, 0, 0) == 0) {
@@ -168,7 +166,7 @@ bool take_value() {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *other = PQresultErrorMessage(result);
     has_failed = primary != nullptr;
-    is_for_good = sqlstate != nullptr && strncmp(sqlstate, class_of_missing_or_forbidden, 2) == 0;
+    is_for_good = sqlstate != nullptr && strncmp(sqlstate, "42", 2) == 0;
     if (primary == nullptr)
         return fail(other[0] == '\0' ? "it gave no answer" : other);
     return fail(detail == nullptr ? primary : psprintf("%s: %s", primary, detail));

@@ -43,13 +43,6 @@ Lease &lease_of(const Bounds &bounds) {
     return *static_cast<Lease *>(bounds.source);
 }
 
-void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
-    bounds.window = window;
-    bounds.moved_at = moved_at;
-    bounds.renew_from =
-        ask_from(window, lease_of(bounds).length_ms, static_cast<uint64>(MyProcPid));
-}
-
 // The session keeps the window that it has if no later one was granted to this lease, on this
 // server since it was started, for the generator's present storage: within one incarnation windows
 // only grow.
@@ -64,8 +57,11 @@ void take_window(Bounds &bounds, const KnownWindow &last) {
     if (last.family == nullptr || last.lease != lease.lease)
         return;
     lease.length_ms = last.lease_ms;
-    if (strcmp(last.family, lease.family.text) == 0 && last.window.until > bounds.window.until)
-        have_window(bounds, last.window, last.moved_at);
+    if (strcmp(last.family, lease.family.text) == 0 && last.window.until > bounds.window.until) {
+        bounds.window = last.window;
+        bounds.moved_at = last.moved_at;
+        bounds.renew_from = ask_from(last.window, lease.length_ms, static_cast<uint64>(MyProcPid));
+    }
 }
 
 KnownLease reread_lease(Bounds &bounds) {

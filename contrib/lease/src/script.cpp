@@ -62,10 +62,6 @@ constexpr char role_follows = 'r';
 constexpr char sequence_follows = 's';
 constexpr char name_follows = 'n';
 
-Datum stored(char begins, Oid object) {
-    return CStringGetTextDatum(psprintf("%c%u", begins, object));
-}
-
 Oid oid_in(const char *late) {
     return atooid(late + 1);
 }
@@ -133,12 +129,12 @@ Datum shardid_late_name_out(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(shardid_role_ref);
 Datum shardid_role_ref(PG_FUNCTION_ARGS) {
-    return stored(role_follows, PG_GETARG_OID(0));
+    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", role_follows, PG_GETARG_OID(0))));
 }
 
 PG_FUNCTION_INFO_V1(shardid_sequence_ref);
 Datum shardid_sequence_ref(PG_FUNCTION_ARGS) {
-    return stored(sequence_follows, PG_GETARG_OID(0));
+    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", sequence_follows, PG_GETARG_OID(0))));
 }
 
 PG_FUNCTION_INFO_V1(shardid_role_oid);

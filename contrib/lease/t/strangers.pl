@@ -42,8 +42,7 @@ sub calls_of
 	return split /\n/, query(<<SQL);
 WITH RECURSIVE tried (type, value) AS (
     SELECT type, value FROM unnest('{regclass,oid}'::regtype[]) type, unnest('{pg_temp.mine,leased,shardid_seq,mine}'::text[]) value
-    UNION ALL VALUES ('text'::regtype, 'ids'), ('text', ''), ('name', 'here'), ('integer', '0'), ('bigint', '0'), ('boolean', 'true'),
-        ('jsonb', '[]'), ('jsonb', '{}'), ('jsonb', '[{"space": "ids", "joins": true}]')
+    UNION ALL VALUES ('text'::regtype, 'ids'), ('text', ''), ('name', 'here'), ('integer', '0'), ('bigint', '0')
 ), calls AS (
     SELECT p.oid::regproc, proargtypes::oid[] AS types, 0 AS n, '{}'::text[] AS arguments
     FROM pg_proc p

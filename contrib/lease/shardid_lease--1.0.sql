@@ -242,7 +242,7 @@ BEGIN
         WHEN num_nulls(request.origin, request.family, request.moved_at, request.place, request.host, request.database) > 0
             OR (request.kind IN ('join', 'renew', 'take_over', 'return') AND request.started BETWEEN 0 AND 1::bigint << 60
                 AND request.clock BETWEEN 0 AND 1::bigint << 50 AND request.port BETWEEN 0 AND 65535) IS NOT TRUE
-            OR request.shard < 0 OR request.tick < 0 THEN
+            OR request.shard < 0 OR request.shard IS NULL AND request.kind IN ('renew', 'take_over') OR request.tick < 0 THEN
             'the request is not complete, or a number in it is out of range'
         WHEN length(request::text) > 4000 OR concat(request.host, request.database) ~ '[[:cntrl:]]' THEN
             'the request is too long, or a name in it has control characters'
@@ -610,41 +610,23 @@ RETURN format('shard %s of id space "%s" ', shard, (space).name) || CASE
     CASE WHEN own AND (held).state = 'held' THEN ': run release_shard() and lease_shard() if this database is a copy '
         'alongside that one, or take_over_shard() if it replaces that one' ELSE '' END;
 
--- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
+-- The lowest free shard that no open transaction has locked.
 CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request shardid_lease.request_1) RETURNS int
 LANGUAGE plpgsql AS $body$
 DECLARE
-    rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
-    lowest bigint := 0;
     found_shard int;
     held shardid_lease.granted_shard;
 BEGIN
-    FOR found_shard IN
-        SELECT g.shard FROM shardid_lease.granted_shard g
-        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request.origin) AND g.state = 'held'
-            AND g.place = request.place
-        ORDER BY g.shard
-    LOOP
-        IF shardid_lease.try_shard_lock(space.name, found_shard) THEN
+    -- In FROM, all numbers would be generated first.
+    FOR found_shard IN SELECT generate_series(0, (1::bigint << space.shard_bits) - 1) LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM shardid_lease.granted_shard g
+                WHERE g.space = space.name AND g.shard = found_shard AND g.state <> 'released')
+            OR NOT shardid_lease.try_shard_lock(space.name, found_shard);
+        -- The transaction that had the lock may have granted it.
+        SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
+        IF NOT FOUND OR held.state = 'released' AND NOT shardid_lease.is_of_lease(held, caller, request.origin, request.lease) THEN
             RETURN found_shard;
         END IF;
-    END LOOP;
-    WHILE lowest < 1::bigint << space.shard_bits LOOP
-        -- Among one more numbers than there are rows, there is at least one without a row.
-        FOR found_shard IN
-            SELECT n FROM generate_series(lowest, least(lowest + rows_of_space, (1::bigint << space.shard_bits) - 1)) n
-            WHERE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = n
-                AND g.state <> 'released')
-            ORDER BY n
-        LOOP
-            CONTINUE WHEN NOT shardid_lease.try_shard_lock(space.name, found_shard);
-            -- The transaction that had the lock may have granted it.
-            SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
-            IF NOT FOUND OR held.state = 'released' AND NOT shardid_lease.is_of_lease(held, caller, request.origin, request.lease) THEN
-                RETURN found_shard;
-            END IF;
-        END LOOP;
-        lowest := lowest + rows_of_space + 1;
     END LOOP;
     RETURN NULL;
 END
@@ -702,10 +684,10 @@ BEGIN
             IF chosen IS NULL THEN
                 RETURN shardid_lease.refusal(request.origin, 'nothing was granted to this generator', true);
             END IF;
-        ELSIF NOT joins THEN
-            why := 'the request is not complete';
         ELSE
-            chosen := shardid_lease.free_shard(space, caller, request);
+            chosen := coalesce((SELECT min(g.shard) FROM shardid_lease.granted_shard g WHERE g.space = space.name
+                AND shardid_lease.is_own(g, caller, request.origin) AND g.state = 'held' AND g.place = request.place),
+                shardid_lease.free_shard(space, caller, request));
             seen := CASE WHEN request.receipt LIKE chosen || '.%' THEN seen ELSE 0 END;
             why := CASE WHEN chosen IS NULL THEN format('id space "%s" has no free shard', space.name) END;
         END IF;

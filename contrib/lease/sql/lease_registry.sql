@@ -118,9 +118,9 @@ FROM unnest(ARRAY[$$create_id_space(repeat('x', 63))$$, $$drop_id_space(repeat('
 UPDATE shardid_lease.id_space SET lease_ms = 600000, max_ahead_ms = 3000000;
 
 \echo -- Requests that are incomplete, or nonsense.
-SELECT ask('a', jsonb_build_object(key, NULL)), count(*)
+SELECT ask('a', jsonb_build_object('shard', 0, key, NULL)), count(*)
 FROM unnest(ARRAY['origin', 'incarnation', 'place', 'started', 'clock', 'host', 'port', 'database']) key GROUP BY 1;
-SELECT ask('a', request)
+SELECT ask('a', '{"shard": 0}' || request)
 FROM unnest(ARRAY['{"space": "none"}', jsonb_build_object('host', repeat('x', 4000)), '{"host": "h\nLOG:  it"}', '{"registry": "another"}', '{"shard": 8192, "joins": true}',
     '{"shard": -1, "joins": true}', '{"bound_epoch": 1, "bound_shard_bits": 13, "bound_sequence_bits": 10}']) request;
 SELECT shardid_lease.grant_shards('{}'), shardid_lease.grant_shards(NULL), error FROM unnest(shardid_lease.grant_shards('{NULL}'));
@@ -311,7 +311,7 @@ SELECT timeline, system_identifier = :'system_identifier' FROM shardid_lease.reg
 UPDATE shardid_lease.id_space SET not_before = 0;
 
 \echo -- A receipt that is a day ahead stops nothing.
-SELECT ask('z', jsonb_build_object('receipt', shardid_lease.signed(s, concat_ws('.', 70, 'of a copy', 1, shardid_lease.now_ms(epoch) + 172800000)))),
+SELECT ask('z', jsonb_build_object('shard', 70, 'receipt', shardid_lease.signed(s, concat_ws('.', 70, 'of a copy', 1, shardid_lease.now_ms(epoch) + 172800000)))),
     was_set_back FROM shardid_lease.id_space s;
 
 \echo -- Privileges: all that others than superusers may call at first.

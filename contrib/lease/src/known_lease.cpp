@@ -159,13 +159,6 @@ bool is_leased_table(Oid relid) {
     return has_lease_tables() && relid == leased_table;
 }
 
-void require_lease_tables() {
-    if (!has_lease_tables())
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-                        errmsg("extension \"%s\" does not exist in this database", lease_extension),
-                        errhint("Run CREATE EXTENSION shardid_lease CASCADE.")));
-}
-
 bool forget_lease_table(Oid relid) {
     const bool is_one = relid == InvalidOid || relid == leased_table || relid == window_table;
     if (is_one)

@@ -76,9 +76,6 @@ bool has_lease_tables();
 // Whether this is leased_generator.
 bool is_leased_table(Oid relid);
 
-// Raises 42704 if there are none.
-void require_lease_tables();
-
 // For the relcache callback: forgets what it knew of the relation, and returns whether that is a
 // table that leases are read from.
 bool forget_lease_table(Oid relid);

@@ -23,34 +23,29 @@ constexpr int64 lock_poll_ms = 10;
 Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     if (!PG_ARGISNULL(number))
         return PG_GETARG_OID(number);
-    const Oid found = find_extension_relation("shardid", "shardid_seq");
-    if (!OidIsValid(found))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("sequence \"%s\" of the extension does not exist", "shardid_seq"),
-                        errhint("Pass the name of a sequence.")));
-    return found;
+    OwnSequence sequence{"shardid_seq", InvalidOid};
+    find_own_sequence(sequence);
+    return sequence.relid;
 }
 
 // Waits no longer than the call may: an ALTER SEQUENCE that is prepared may not end.
-bool try_lock(Oid generator, int64 wait_ms) {
+void lock_generator(Oid generator) {
     const instr_time start = this_moment();
     while (!ConditionalLockRelationOid(generator, sequence_lockmode)) {
-        if (ms_since(start) >= wait_ms)
-            return false;
+        if (ms_since(start) >= Max(lease_timeout_ms, 1))
+            ereport(ERROR,
+                    (errcode(ERRCODE_OBJECT_IN_USE),
+                     errmsg("sequence \"%s\" is locked by a transaction", shown_name(generator)),
+                     errhint("Call it again when that has ended; pg_locks shows it.")));
         nap(lock_poll_ms);
     }
-    return true;
 }
 
-// Raises an error unless the caller owns the generator, as others see it. Returns false if a
-// transaction has locked it for all that time.
-bool try_check_caller(Oid generator, const char *caller, int64 wait_ms) {
+// Raises an error unless the caller owns the generator, as others see it.
+void check_caller(Oid generator, const char *caller) {
     PreventCommandIfReadOnly(caller);
-    require_lease_tables();
-    if (!try_lock(generator, wait_ms))
-        return false;
-    Relation relation = open_sequence(generator, sequence_lockmode, "Pass the name of a sequence.");
-    UnlockRelationOid(generator, sequence_lockmode);
+    lock_generator(generator);
+    Relation relation = open_sequence(generator, NoLock, "Pass the name of a sequence.");
     check_owner(generator, GetUserId());
     if (has_new_storage(relation))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -59,14 +54,6 @@ bool try_check_caller(Oid generator, const char *caller, int64 wait_ms) {
                                   shown_name(generator)),
                         errhint("Call it after the commit.")));
     relation_close(relation, sequence_lockmode);
-    return true;
-}
-
-void check_caller(Oid generator, const char *caller) {
-    if (!try_check_caller(generator, caller, Max(lease_timeout_ms, 1)))
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
-                        errmsg("sequence \"%s\" is locked by a transaction", shown_name(generator)),
-                        errhint("Call it again when that has ended; pg_locks shows it.")));
 }
 
 // As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
@@ -208,11 +195,12 @@ PG_FUNCTION_INFO_V1(shardid_take_over_batch);
 Datum shardid_take_over_batch(PG_FUNCTION_ARGS) {
     ArrayIterator next = array_create_iterator(PG_GETARG_ARRAYTYPE_P(0), 0, nullptr);
     WorkerCall call = call_for("take_over");
+    PreventCommandIfReadOnly("take_over_shards()");
     Datum generator;
-    for (bool is_null; call.others < most_generators && array_iterate(next, &generator, &is_null);)
-        if (try_check_caller(is_null ? InvalidOid : DatumGetObjectId(generator),
-                             "take_over_shards()", 0))
-            call.generators[call.others++] = DatumGetObjectId(generator);
+    for (bool is_null; call.others < most_generators && array_iterate(next, &generator, &is_null);) {
+        check_owner(is_null ? InvalidOid : DatumGetObjectId(generator), GetUserId());
+        call.generators[call.others++] = DatumGetObjectId(generator);
+    }
     PG_RETURN_INT32(call.others == 0 ? 0 : call_for_lease(call, call.generators[0]));
 }
 
@@ -230,7 +218,6 @@ PG_FUNCTION_INFO_V1(shardid_renew_now);
 Datum shardid_renew_now(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
     PreventCommandIfReadOnly("renew_leases()");
-    require_lease_tables();
     check_owner(generator, GetUserId());
     const LeaseGroup group = group_of(server_of(generator), owner_of_sequence(generator));
     refuse_without_worker(run_worker(task_for(generator, group), lease_timeout_ms));

@@ -32,9 +32,7 @@ void set_defaults() {
                     {"default_transaction_read_only", "off"},
                     {"default_transaction_isolation", "read committed"},
                     {"synchronous_commit", "local"},
-                    {"statement_timeout", "0"},
                     {"lock_timeout", psprintf("%d", registry_timeout_ms)},
-                    {"idle_in_transaction_session_timeout", "0"},
                     {longest_transaction_setting, "0"},
                     {"role", "none"}};
     for (const auto &setting : settings)
@@ -57,16 +55,6 @@ void tell(int level, int sqlstate, const char *text, const char *detail, const c
     copy(message.hint, sizeof(message.hint), hint);
 }
 
-void tell_error(const ErrorData *error) {
-    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-        tell(
-            ERROR, error->sqlerrcode,
-            psprintf("could not wait for a lock on the sequence within %d ms", registry_timeout_ms),
-            nullptr, "Call it again when that has ended; pg_locks shows what it waits for.");
-    else
-        tell(ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
-}
-
 void tell_notice(const Row &notice) {
     const bool is_warning = notice.integer("is_warning", 0) != 0;
     tell(is_warning ? WARNING : NOTICE,
@@ -76,7 +64,6 @@ void tell_notice(const Row &notice) {
 
 // Whether the generator is still of this worker's group: else this is another one's work.
 bool is_own_work() {
-    require_lease_tables();
     if (OidIsValid(call->caller))
         check_owner(task.generator, call->caller);
     const char *server = call->server;
@@ -142,7 +129,7 @@ void run_for_caller() {
     const ErrorData *error = CopyErrorData();
     FlushErrorState();
     AbortCurrentTransaction();
-    tell_error(error);
+    tell(ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
     PG_END_TRY();
     pg_write_barrier();
     call->is_done = is_done;

@@ -28,8 +28,10 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     return sequence.relid;
 }
 
-// Waits no longer than the call may: an ALTER SEQUENCE that is prepared may not end.
-void lock_generator(Oid generator) {
+// Raises an error unless the caller owns the generator, as others see it. Waits no longer than the
+// call may: an ALTER SEQUENCE that is prepared may not end.
+void check_caller(Oid generator, const char *caller) {
+    PreventCommandIfReadOnly(caller);
     const instr_time start = this_moment();
     while (!ConditionalLockRelationOid(generator, sequence_lockmode)) {
         if (ms_since(start) >= Max(lease_timeout_ms, 1))
@@ -39,12 +41,6 @@ void lock_generator(Oid generator) {
                      errhint("Call it again when that has ended; pg_locks shows it.")));
         nap(lock_poll_ms);
     }
-}
-
-// Raises an error unless the caller owns the generator, as others see it.
-void check_caller(Oid generator, const char *caller) {
-    PreventCommandIfReadOnly(caller);
-    lock_generator(generator);
     Relation relation = open_sequence(generator, NoLock, "Pass the name of a sequence.");
     check_owner(generator, GetUserId());
     if (has_new_storage(relation))
@@ -124,25 +120,6 @@ void wait_for_earlier_users(Oid generator, instr_time start, const char *caller)
         }
 }
 
-const char *short_name(const char *name) {
-    if (strlen(name) >= NAMEDATALEN)
-        ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
-                        errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1),
-                        errhint("Pass a shorter name.")));
-    return name;
-}
-
-// Another generator of this database, without a lease, would use the number, too.
-void warn_of_setting(int32 shard) {
-    if (shard_id != shard)
-        return;
-    ereport(WARNING,
-            (errmsg("shardid.shard_id is set to %d, the number that was leased", shard),
-             errdetail("Generators without a lease use it, and then generate the same ids."),
-             errhint("Lease a shard for each generator of this database, or run ALTER DATABASE ... "
-                     "RESET shardid.shard_id, and the same for roles that have the setting.")));
-}
-
 int32 call_for_lease(const WorkerCall &call, Oid generator) {
     const int32 granted = call_worker(call, generator, server_of(generator));
     // This session may have the sequence locked already, and may generate ids next.
@@ -161,7 +138,11 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
                         errmsg("%s of lease_shard() is null", PG_ARGISNULL(0) ? "space" : "server"),
                         errhint("Pass the names of an id space and of a foreign server.")));
     const instr_time start = this_moment();
-    const char *space = short_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    const char *space = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    if (strlen(space) >= NAMEDATALEN)
+        ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
+                        errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1),
+                        errhint("Pass a shorter name.")));
     const char *server = NameStr(*PG_GETARG_NAME(1));
     const Oid generator = generator_or_default(fcinfo, 2);
     const bool is_any = PG_ARGISNULL(3);
@@ -180,7 +161,13 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
     const int32 shard = call_worker(call, generator, server);
     AcceptInvalidationMessages();
     wait_for_earlier_users(generator, start, "lease_shard()");
-    warn_of_setting(shard);
+    if (shard == shard_id)
+        ereport(
+            WARNING,
+            (errmsg("shardid.shard_id is set to %d, the number that was leased", shard),
+             errdetail("Generators without a lease use it, and then generate the same ids."),
+             errhint("Lease a shard for each generator of this database, or run ALTER DATABASE ... "
+                     "RESET shardid.shard_id, and the same for roles that have the setting.")));
     PG_RETURN_INT32(shard);
 }
 
@@ -197,7 +184,8 @@ Datum shardid_take_over_batch(PG_FUNCTION_ARGS) {
     WorkerCall call = call_for("take_over");
     PreventCommandIfReadOnly("take_over_shards()");
     Datum generator;
-    for (bool is_null; call.others < most_generators && array_iterate(next, &generator, &is_null);) {
+    bool is_null;
+    while (call.others < most_generators && array_iterate(next, &generator, &is_null)) {
         check_owner(is_null ? InvalidOid : DatumGetObjectId(generator), GetUserId());
         call.generators[call.others++] = DatumGetObjectId(generator);
     }

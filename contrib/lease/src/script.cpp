@@ -39,19 +39,8 @@ Relation try_open(Oid relid, LOCKMODE mode) {
     return nullptr;
 }
 
-// In milliseconds since 1970.
-int64 unix_ms(TimestampTz ts) {
-    return ts / us_per_ms + int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
-}
-
-// Of a generator that has generated ids: the layout of its tick.
-void add_layout(ResultRow &row, uint64 binding) {
-    const bool is_bound = binding != unbound && kind_of(binding) == Kind::ids;
-    const Layout layout = is_bound ? layout_of(binding) : Layout{};
-    row.add(Int64GetDatum(unix_ms(layout.epoch_us)), !is_bound);
-    row.add(Int32GetDatum(layout.widths.shard_bits), !is_bound);
-    row.add(Int32GetDatum(layout.widths.sequence_bits), !is_bound);
-}
+// Of PostgreSQL's timestamps, in milliseconds since 1970.
+constexpr int64 epoch_ms = int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
 
 // The type late_name: a role or a sequence that is stored by its OID, and dumped by its name. A
 // name that was read from a dump is looked up when it is needed, so that a row arrives although its
@@ -180,7 +169,12 @@ Datum shardid_page_of(PG_FUNCTION_ARGS) {
     row.add(LSNGetDatum(moved_at));
     row.add(Int64GetDatum(static_cast<int64>(tick)));
     row.add(ObjectIdGetDatum(owner_of_sequence(generator)));
-    add_layout(row, binding);
+    // Of a generator that has generated ids.
+    const bool is_bound = binding != unbound && kind_of(binding) == Kind::ids;
+    const Layout layout = is_bound ? layout_of(binding) : Layout{};
+    row.add(Int64GetDatum(layout.epoch_us / us_per_ms + epoch_ms), !is_bound);
+    row.add(Int32GetDatum(layout.widths.shard_bits), !is_bound);
+    row.add(Int32GetDatum(layout.widths.sequence_bits), !is_bound);
     return make_row(fcinfo, row);
 }
 

@@ -28,6 +28,17 @@ Oid window_table = InvalidOid;
 // How often one of them has changed, as far as this session knows.
 uint64 changes = 0;
 
+// Whether they exist. Looked up once, until a relation changes.
+bool has_lease_tables() {
+    if (OidIsValid(window_table))
+        return true;
+    follow_relation_changes();
+    extension = get_extension_oid(lease_extension, true);
+    leased_table = find_extension_relation(lease_extension, "leased_generator");
+    window_table = find_extension_relation(lease_extension, "lease_window");
+    return OidIsValid(window_table);
+}
+
 NullableDatum call(const char *name, std::initializer_list<NullableDatum> values, Node *context) {
     FmgrInfo found;
     fmgr_info(function_named(name), &found);
@@ -141,18 +152,6 @@ KnownWindow known_window(const NullableDatum &datum) {
         row.number("silent_since"),
         row.integer("is_refused", 0) != 0,
         row.string("error")};
-}
-
-bool has_lease_tables() {
-    if (OidIsValid(window_table))
-        return true;
-    follow_relation_changes();
-    extension = get_extension_oid(lease_extension, true);
-    leased_table = find_extension_relation(lease_extension, "leased_generator");
-    window_table = OidIsValid(leased_table)
-                       ? find_extension_relation(lease_extension, "lease_window")
-                       : InvalidOid;
-    return OidIsValid(window_table);
 }
 
 bool is_leased_table(Oid relid) {

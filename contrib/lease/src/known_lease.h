@@ -70,9 +70,6 @@ struct KnownLease {
 
 bool has_state(const KnownLease &known, const char *state);
 
-// Whether the extension's tables exist. Looked up once, until a relation changes.
-bool has_lease_tables();
-
 // Whether this is leased_generator.
 bool is_leased_table(Oid relid);
 

@@ -1469,10 +1469,11 @@ BEGIN
     FOR batch IN
         -- A generator with two leases is left out: which one is its own is not known.
         SELECT s.server, count(*) AS wanted, array_agg(s.generator) FILTER (WHERE s.leases = 1) AS generators
-        FROM (SELECT l.generator, l.server, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases,
+        FROM (SELECT l.generator, l.server, l.state, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases,
                 (row_number() OVER (PARTITION BY l.server, c.relowner ORDER BY c.oid) - 1) / 100 AS number
             FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
-            WHERE l.state IN ('held', 'not held') AND pg_has_role(c.relowner, 'USAGE')) s
+            WHERE pg_has_role(c.relowner, 'USAGE')) s
+        WHERE s.state IN ('held', 'not held')
         GROUP BY s.server, s.relowner, s.number
     LOOP
         wanted := wanted + batch.wanted;
@@ -1514,10 +1515,10 @@ DECLARE
 BEGIN
     FOR leased IN
         SELECT min(s.oid)::regclass
-        FROM (SELECT c.oid, l.server, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases
+        FROM (SELECT c.oid, l.server, l.state, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases
             FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
-            WHERE l.state IN ('held', 'not held', 'sealed') AND pg_has_role(c.relowner, 'USAGE')) s
-        WHERE s.leases = 1
+            WHERE pg_has_role(c.relowner, 'USAGE')) s
+        WHERE s.leases = 1 AND s.state IN ('held', 'not held', 'sealed')
         GROUP BY s.server, s.relowner
     LOOP
         PERFORM shardid_lease.renew_now(leased);

@@ -20,7 +20,8 @@ my $patience = $PostgreSQL::Test::Utils::timeout_default;
 
 sub is_wrong { my ($fleet, $what) = @_; push @{ $fleet->{wrong} }, "round $fleet->{round}: $what"; return }
 
-# Waits until all places draw that may; those that have lost their shard take it over. Returns how long it took.
+# Waits until all places draw that may; those that have lost their shard, and may still draw in their last window, take it
+# over. Returns how long it took.
 sub recovered
 {
 	my ($fleet) = @_;
@@ -28,7 +29,7 @@ sub recovered
 	my @lost = $fleet->places_that_do_not_draw($patience, qr/is held by|last held by|was released|take_over_shard/);
 	my $took = time - $start;
 	is_wrong($fleet, "silent after $patience s: " . $_->{node}->name . " $_->{db}: $_->{error}") for grep { !$_->{is_lost} } @lost;
-	take_back($fleet, @lost);
+	take_back($fleet, @{ $fleet->{places} });
 	return $took;
 }
 

@@ -1300,8 +1300,9 @@ BEGIN
                jsonb_agg(to_jsonb(k) ORDER BY NOT k.is_parted, k.name) AS columns,
                (array_agg(k.col ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS col,
                (array_agg(k.name ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS parent,
-               -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
-               format('SET LOCAL lock_timeout = %L;', CASE WHEN k.n = 1 THEN '3s' ELSE '900ms' END) AS timeout,
+               -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused. No longer than the session's.
+               format('SET LOCAL lock_timeout = %L;', LEAST(CASE WHEN k.n = 1 THEN 3000 ELSE 900 END,
+                      (SELECT NULLIF(setting::int, 0) FROM pg_settings WHERE name = 'lock_timeout')) || 'ms') AS timeout,
                format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;',
                       string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
                           FILTER (WHERE NOT k.of_parent)) AS locking,

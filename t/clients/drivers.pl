@@ -63,7 +63,7 @@ is("@{ $django->{plain} }, $django->{plain_already}[0]", 'True ids.next_id(), ot
 is("$django->{of_new_generator}[0], $django->{granted}[0]", 'has_shared, has_shared has_table', 'Django: roles get privileges on a generator');
 is("@{ $django->{not_granted} }", 'roles that insert into "switched" have no privilege on its generator HINT:  The owner of the generator must run: '
 	  . 'GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_table.', 'Django: or the migration fails, and says which');
-is("$django->{in_use}[0] $django->{waits}[0]", '55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');
+is("@{ $django->{in_use} } $django->{waits}[0]", '55P03 55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');
 is("@{ $django->{quoted} }", '5 True', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');
 like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');

@@ -162,7 +162,9 @@ SELECT md5(string_agg(c, '')) = :'commands', md5(string_agg(b, '')) = :'back'
 FROM shardid_admin.id_migration_commands('"Shop"') c FULL JOIN shardid_admin.id_migration_commands('"Shop"', back => true) b ON false;
 RESET quote_all_identifiers;
 SELECT last_value = :before FROM shardid_seq;
+SET lock_timeout = '1s';
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"') command WHERE command !~ '^DO' OR command ~ 'base|big|orders';
+RESET lock_timeout;
 BEGIN;
 \o /dev/null
 SELECT shardid_admin.id_migration_commands('"Shop"') \gexec

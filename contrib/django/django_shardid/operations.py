@@ -83,7 +83,7 @@ $create$
         return self.__class__.__name__, [self.name], {}
 
 
-# Gives up before deadlock_timeout, so that in a deadlock the application is not refused.
+# Gives up before deadlock_timeout, so that in a deadlock the application is not refused, or earlier if the session does.
 LOCK = """
 DECLARE
     shardid_wait text := pg_catalog.current_setting('lock_timeout');
@@ -93,7 +93,9 @@ DECLARE
     shardid_grants text;
     shardid_granted boolean;
 BEGIN
-    PERFORM pg_catalog.set_config('lock_timeout', '900ms', true);
+    PERFORM pg_catalog.set_config('lock_timeout', '900ms', true)
+    FROM pg_catalog.pg_settings
+    WHERE name OPERATOR(pg_catalog.=) 'lock_timeout' AND NOT setting::pg_catalog.int4 OPERATOR(pg_catalog.<@) '[1,900]'::pg_catalog.int4range;
     LOCK TABLE {table};
     PERFORM pg_catalog.set_config('lock_timeout', shardid_wait, true);
 """

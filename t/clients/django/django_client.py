@@ -205,8 +205,11 @@ reader = connection.copy()
 reader.set_autocommit(False)
 reader.cursor().execute('LOCK TABLE switched IN ACCESS SHARE MODE')
 with connection.cursor() as cursor:
-    cursor.execute("SET statement_timeout = '60s'; SET lock_timeout = '99s'")
-    say('in_use', default_after(AlterToShardId(*field).database_forwards, *states[2:]))
+    used = []
+    for statement_timeout, lock_timeout in ('0.6s', '50ms'), ('60s', '99s'):
+        cursor.execute(f"SET statement_timeout = '{statement_timeout}'; SET lock_timeout = '{lock_timeout}'")
+        used.append(default_after(AlterToShardId(*field).database_forwards, *states[2:]))
+    say('in_use', *used)
     reader.close()
     with connection.schema_editor() as editor:
         AlterToShardId(*field).database_forwards('others', editor, *states[2:])

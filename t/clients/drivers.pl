@@ -60,7 +60,8 @@ is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3
 	'Django: AlterField is refused, and AlterToShardId sets the default');
 is("@{ $django->{altered_back} }", 'ids.next_id(7) ids.next_id()', 'Django: and back');
 is("@{ $django->{plain} }, $django->{plain_already}[0]", 'True ids.next_id(), others.Switched.id is no ShardIdField', 'Django: a BigAutoField again, forwards');
-is("$django->{of_new_generator}[0], $django->{granted}[0]", 'has_shared, has_shared has_table', 'Django: roles get privileges on a generator');
+is("@{ $django->{of_new_generator} }, $django->{granted}[0], $django->{granted_back}[0]", 'has_shared True, has_shared has_table, has_table',
+	'Django: roles get privileges on a generator, and on the sequence of the way back');
 is("@{ $django->{not_granted} }", 'roles that insert into "switched" have no privilege on its generator HINT:  The owner of the generator must run: '
 	  . 'GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_table.', 'Django: or the migration fails, and says which');
 is("@{ $django->{in_use} } $django->{waits}[0]", '55P03 55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');

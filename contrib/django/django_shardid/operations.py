@@ -69,8 +69,9 @@ BEGIN
     SELECT c.relacl INTO shared
     FROM pg_extension x JOIN pg_class c ON c.relnamespace = x.extnamespace AND c.relname = 'shardid_seq' WHERE x.extname = 'shardid';
     FOR command IN
-        SELECT pg_catalog.format('GRANT %s ON SEQUENCE %s TO %s', a.privilege_type, {literal(name)}::pg_catalog.regclass,
-                                 CASE WHEN r.oid IS NULL THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END)
+        SELECT pg_catalog.format('GRANT %s ON SEQUENCE %s TO %s%s', a.privilege_type, {literal(name)}::pg_catalog.regclass,
+                                 CASE WHEN r.oid IS NULL THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END,
+                                 CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END)
         FROM pg_catalog.aclexplode(shared) a LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
     LOOP
         EXECUTE command;
@@ -100,10 +101,8 @@ BEGIN
     PERFORM pg_catalog.set_config('lock_timeout', shardid_wait, true);
 """
 
-# Roles that insert need USAGE on the generator, unless a function of the user's calls next_id. New ids must be above all
-# that are stored: rows are read in the order of their ids.
-SWITCH = LOCK + """
-    ALTER TABLE {table} ALTER {column} DROP IDENTITY IF EXISTS, ALTER {column} SET DEFAULT {expression};
+# Roles that insert need USAGE on the generator or sequence of the default, unless a function of the user's calls next_id.
+GRANTS = """
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     SELECT string_agg(format('GRANT USAGE ON SEQUENCE %s TO %s', generator, CASE role WHEN 0 THEN 'PUBLIC' ELSE role::regrole::text END), '; '),
            bool_and(has_sequence_privilege(generator, 'USAGE WITH GRANT OPTION'))
@@ -113,10 +112,10 @@ SWITCH = LOCK + """
                       WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = d.oid AND q.refclassid = 'pg_class'::regclass LIMIT 1),
                      to_regclass(p.pronamespace::regnamespace || '.shardid_seq'))::regclass
           FROM pg_attrdef d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum AND attname = {column_name}
-          JOIN pg_depend f ON f.classid = 'pg_attrdef'::regclass AND f.objid = d.oid AND f.refclassid = 'pg_proc'::regclass
-          JOIN pg_proc p ON p.oid = f.refobjid AND p.proname = 'next_id'
-          JOIN pg_depend e ON e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'
-          WHERE adrelid = shardid_table) g (generator),
+          LEFT JOIN pg_depend f ON f.classid = 'pg_attrdef'::regclass AND f.objid = d.oid AND f.refclassid = 'pg_proc'::regclass
+          LEFT JOIN (pg_proc p JOIN pg_depend e ON e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+              ON p.oid = f.refobjid AND p.proname = 'next_id'
+          WHERE adrelid = shardid_table AND (f.objid IS NULL) = (p.oid IS NULL)) g (generator),
          (SELECT a.grantee FROM pg_class, aclexplode(relacl) a WHERE oid = shardid_table AND a.privilege_type = 'INSERT'
           UNION SELECT a.grantee FROM pg_attribute, aclexplode(attacl) a WHERE attrelid = shardid_table AND a.privilege_type = 'INSERT'
           UNION SELECT a.grantee FROM pg_class, aclexplode(relacl) a
@@ -130,7 +129,12 @@ SWITCH = LOCK + """
     ELSIF shardid_granted THEN
         EXECUTE shardid_grants;
     END IF;
-    IF (SELECT pg_catalog.max({column}) FROM {table}) OPERATOR(pg_catalog.>=) {expression} THEN
+"""
+
+# New ids must be above all that are stored: rows are read in the order of their ids.
+SWITCH = LOCK + """
+    ALTER TABLE {table} ALTER {column} DROP IDENTITY IF EXISTS, ALTER {column} SET DEFAULT {expression};
+""" + GRANTS + """    IF (SELECT pg_catalog.max({column}) FROM {table}) OPERATOR(pg_catalog.>=) {expression} THEN
         RAISE USING MESSAGE = pg_catalog.format('table %s has ids above those that are generated now', {table_name}),
             HINT = 'Raise the generator first: see "The one command" in docs/operations.md of shardid.';
     END IF;
@@ -146,7 +150,7 @@ SWITCH_BACK = LOCK + """
     ELSE
         EXECUTE pg_catalog.format('ALTER TABLE %s ALTER %I SET DEFAULT pg_catalog.nextval(%L)', {table_name}, {column_name}, shardid_own);
     END IF;
-    PERFORM pg_catalog.setval(pg_catalog.pg_get_serial_sequence({table_name}, {column_name}),
+""" + GRANTS + """    PERFORM pg_catalog.setval(pg_catalog.pg_get_serial_sequence({table_name}, {column_name}),
         GREATEST(pg_catalog.max({column}), {next_id} OPERATOR(pg_catalog.|) 8388607)) FROM {table};
 END
 """

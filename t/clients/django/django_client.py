@@ -178,12 +178,15 @@ with connection.cursor() as cursor:
 
     # Roles that insert get privileges on the generator; if the migration may not grant them, it fails.
     cursor.execute("CREATE ROLE has_shared; CREATE ROLE has_table; GRANT SELECT, INSERT ON switched TO has_table;"
-                   "GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_shared, migrates; GRANT USAGE ON SCHEMA ids TO migrates")
+                   "GRANT USAGE ON SEQUENCE ids.shardid_seq TO has_shared WITH GRANT OPTION;"
+                   "GRANT USAGE ON SEQUENCE ids.shardid_seq TO migrates; GRANT USAGE ON SCHEMA ids TO migrates")
     with connection.schema_editor() as editor:
         CreateGenerator('ids.switched_ids').database_forwards('others', editor, None, None)
     usage = "SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname LIKE 'has_%%' AND has_sequence_privilege(oid, %s, 'USAGE')"
     cursor.execute(usage, ['ids.switched_ids'])
-    say('of_new_generator', cursor.fetchone()[0])
+    of_new_generator = cursor.fetchone()[0]
+    cursor.execute("SELECT has_sequence_privilege('has_shared', 'ids.switched_ids', 'USAGE WITH GRANT OPTION')")
+    say('of_new_generator', of_new_generator, cursor.fetchone()[0])
     own = ProjectState()
     expression = "ids.next_id('ids.switched_ids'::regclass)"
     own.add_model(ModelState('others', 'Switched', [('id', ShardIdField(expression=expression))], {'db_table': 'switched'}))
@@ -200,7 +203,20 @@ with connection.cursor() as cursor:
     default_after(AlterToShardId('switched', 'id', ShardIdField()).database_forwards, own, states[1])
     default_after(AlterToShardId('switched', 'id', fields[2]).database_forwards, *states[1:3])
 
-# A table in use is not waited for, and the session's setting stays.
+    # Back to the sequence that the column had, on which roles that insert need privileges, too.
+    cursor.execute('CREATE TABLE of_serial (id bigserial PRIMARY KEY)')
+    with_serial = [ProjectState(), ProjectState()]
+    for state, key in zip(with_serial, fields):
+        state.add_model(ModelState('others', 'OfSerial', [('id', key)], {'db_table': 'of_serial'}))
+    of_serial = AlterToShardId('ofserial', 'id', fields[1])
+    with connection.schema_editor() as editor:
+        of_serial.database_forwards('others', editor, *with_serial)
+        cursor.execute('GRANT INSERT ON of_serial TO has_table')
+        of_serial.database_backwards('others', editor, *reversed(with_serial))
+    cursor.execute(usage, ['of_serial_id_seq'])
+    say('granted_back', cursor.fetchone()[0])
+
+# A table in use is not waited for, and the session's setting stays; a shorter one counts.
 reader = connection.copy()
 reader.set_autocommit(False)
 reader.cursor().execute('LOCK TABLE switched IN ACCESS SHARE MODE')

@@ -1182,36 +1182,55 @@ BEGIN
 END
 $$;
 
--- The roles with INSERT on each of these tables, also through views.
-CREATE OR REPLACE FUNCTION shardid_admin.inserters(columns pg_catalog.jsonb)
+-- The roles with INSERT on each of these tables, and on those of the schema that have the new default, with its generator. Also
+-- through views and rules.
+CREATE OR REPLACE FUNCTION shardid_admin.inserters(
+    columns pg_catalog.jsonb,
+    of_schema pg_catalog.oid,
+    of_function pg_catalog.oid,
+    one_generator pg_catalog.oid)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    me CONSTANT oid := quote_ident(current_user)::regrole;
+    shared CONSTANT oid := shardid_admin.default_generator();
 BEGIN
     RETURN (SELECT COALESCE(jsonb_agg(to_jsonb(w)), '[]') FROM (
-        WITH RECURSIVE insertable (rel, through) AS (
-            SELECT k.rel, k.rel FROM jsonb_to_recordset(columns) k (rel oid, why_not text) WHERE k.why_not IS NULL
+        WITH RECURSIVE insertable (rel, generator, through, privilege) AS (
+            (SELECT k.rel, one_generator, k.rel, 'INSERT' FROM jsonb_to_recordset(columns) k (rel oid, why_not text) WHERE k.why_not IS NULL
+             UNION
+             SELECT c.oid, COALESCE((SELECT q.refobjid FROM pg_depend q JOIN pg_sequence s ON s.seqrelid = q.refobjid
+                                     WHERE q.classid = e.class AND q.objid = e.oid AND q.refclassid = 'pg_class'::regclass LIMIT 1),
+                                    CASE WHEN of_function IS NULL THEN shared ELSE one_generator END), c.oid, 'INSERT'
+             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attgenerated = ''
+             JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+             CROSS JOIN LATERAL (SELECT COALESCE(d.tableoid, t.tableoid) AS class, COALESCE(d.oid, t.oid) AS oid) e
+             JOIN pg_depend f ON f.classid = e.class AND f.objid = e.oid AND f.refclassid = 'pg_proc'::regclass
+             JOIN pg_proc p ON p.oid = f.refobjid
+             WHERE c.relnamespace = of_schema AND c.relowner = me AND (d.oid IS NOT NULL OR t.typowner = me) AND CASE WHEN of_function IS NULL THEN
+                 p.proname = 'next_id' AND p.pronamespace::regnamespace::text = shardid_admin.ids_schema() ELSE p.oid = of_function END)
             UNION
             -- A view of a role that cannot insert itself leads nobody's rows to the table.
-            SELECT i.rel, w.ev_class FROM insertable i JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = i.through
+            SELECT i.rel, i.generator, w.ev_class, CASE w.ev_type WHEN '1' THEN i.privilege WHEN '2' THEN 'UPDATE' WHEN '3' THEN 'INSERT' ELSE 'DELETE' END
+            FROM insertable i JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = i.through
             JOIN pg_rewrite w ON q.classid = 'pg_rewrite'::regclass AND w.oid = q.objid
-            JOIN pg_class v ON v.oid = w.ev_class AND has_any_column_privilege(v.relowner, i.through, 'INSERT'))
-        SELECT DISTINCT x.rel, CASE x.role WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.role) END AS name,
+            JOIN pg_class v ON v.oid = w.ev_class AND (has_table_privilege(v.relowner, i.through, i.privilege)
+                OR i.privilege <> 'DELETE' AND has_any_column_privilege(v.relowner, i.through, NULLIF(i.privilege, 'DELETE'))))
+        SELECT DISTINCT x.rel, x.generator, CASE x.role WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.role) END AS name,
                CASE x.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.role)) END AS quoted
-        FROM (SELECT i.rel, x.grantee FROM insertable i JOIN pg_class c ON c.oid = i.through,
-                  aclexplode(COALESCE(c.relacl, acldefault('r', c.relowner))) x WHERE x.privilege_type = 'INSERT'
+        FROM (SELECT i.rel, i.generator, x.grantee FROM insertable i JOIN pg_class c ON c.oid = i.through,
+                  aclexplode(COALESCE(c.relacl, acldefault('r', c.relowner))) x WHERE x.privilege_type = i.privilege
               UNION
-              SELECT i.rel, x.grantee FROM insertable i JOIN pg_attribute a ON a.attrelid = i.through, aclexplode(a.attacl) x
-              WHERE x.privilege_type = 'INSERT'
+              SELECT i.rel, i.generator, x.grantee FROM insertable i JOIN pg_attribute a ON a.attrelid = i.through, aclexplode(a.attacl) x
+              WHERE x.privilege_type = i.privilege
               UNION
-              SELECT i.rel, m.roleid FROM insertable i, pg_auth_members m WHERE m.roleid = 'pg_write_all_data'::regrole) x (rel, role)) w);
+              SELECT i.rel, i.generator, m.roleid FROM insertable i, pg_auth_members m WHERE m.roleid = 'pg_write_all_data'::regrole
+             ) x (rel, generator, role)) w);
 END
 $$;
 
 -- The GRANTs that roles with INSERT lack for the new default.
-CREATE OR REPLACE FUNCTION shardid_admin.missing_grants(
-    of_function pg_catalog.oid,
-    one_generator pg_catalog.oid,
-    inserters pg_catalog.jsonb)
+CREATE OR REPLACE FUNCTION shardid_admin.missing_grants(of_function pg_catalog.oid, inserters pg_catalog.jsonb)
 RETURNS SETOF pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 #variable_conflict use_column
@@ -1245,13 +1264,16 @@ BEGIN
           AND strpos(its_text, c.oid::regclass::text) > 0
           AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
     objects AS (
-        SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator AND as_caller
-        UNION
         SELECT c.oid, c.relkind FROM pg_depend q JOIN pg_class c ON c.oid = q.refobjid
         WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
           AND c.relkind IN ('S', 'r', 'p', 'v', 'm')
         UNION
         SELECT oid, relkind FROM read),
+    needed AS (
+        SELECT n.name, n.quoted, o.oid, o.relkind FROM named n, objects o
+        UNION
+        SELECT w.name, w.quoted, c.oid, c.relkind FROM jsonb_to_recordset(inserters) w (generator oid, name text, quoted text)
+        JOIN pg_class c ON c.oid = w.generator AND as_caller),
     homes (oid) AS (    -- schemas, which are looked up by name at each call
         SELECT home FROM called UNION SELECT home FROM read),
     missing AS (
@@ -1259,14 +1281,14 @@ BEGIN
                has_schema_privilege(h.oid, 'USAGE WITH GRANT OPTION') AS is_grantable
         FROM named n, homes h WHERE NOT has_schema_privilege(n.name, h.oid, 'USAGE')
         UNION ALL
-        SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted),
-               has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION')
-        FROM named n, objects o
-        WHERE CASE WHEN o.relkind = 'S' THEN NOT has_sequence_privilege(n.name, o.oid, 'USAGE')
-                                             OR a_mark IS NOT NULL AND NOT has_sequence_privilege(n.name, o.oid, 'UPDATE') END
+        SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, n.oid::regclass, n.quoted),
+               has_sequence_privilege(n.oid, 'USAGE WITH GRANT OPTION')
+        FROM needed n
+        WHERE CASE WHEN n.relkind = 'S' THEN NOT has_sequence_privilege(n.name, n.oid, 'USAGE')
+                                             OR a_mark IS NOT NULL AND NOT has_sequence_privilege(n.name, n.oid, 'UPDATE') END
         UNION ALL
-        SELECT n.quoted, format('GRANT SELECT ON %s TO %s', o.oid::regclass, n.quoted), has_table_privilege(o.oid, 'SELECT WITH GRANT OPTION')
-        FROM named n, objects o WHERE CASE WHEN o.relkind <> 'S' THEN NOT has_table_privilege(n.name, o.oid, 'SELECT') END
+        SELECT n.quoted, format('GRANT SELECT ON %s TO %s', n.oid::regclass, n.quoted), has_table_privilege(n.oid, 'SELECT WITH GRANT OPTION')
+        FROM needed n WHERE CASE WHEN n.relkind <> 'S' THEN NOT has_table_privilege(n.name, n.oid, 'SELECT') END
         UNION ALL
         SELECT n.quoted, format('GRANT EXECUTE ON FUNCTION %s TO %s', f.oid::regprocedure, n.quoted),
                has_function_privilege(f.oid, 'EXECUTE WITH GRANT OPTION')
@@ -1496,8 +1518,8 @@ BEGIN
     IF NOT back THEN
         RETURN QUERY SELECT shardid_admin.notes_of_change(columns);
         RETURN QUERY SELECT shardid_admin.notes_of_others(schema::oid);
-        inserters := shardid_admin.inserters(columns);
-        RETURN QUERY SELECT shardid_admin.missing_grants(function::oid, generator::oid, inserters);
+        inserters := shardid_admin.inserters(columns, schema::oid, function::oid, generator::oid);
+        RETURN QUERY SELECT shardid_admin.missing_grants(function::oid, inserters);
     END IF;
 
     -- The columns of one sequence change together: in one row, which is one transaction.

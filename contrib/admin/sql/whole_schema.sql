@@ -305,6 +305,41 @@ ALTER FUNCTION hard.new_id() SECURITY DEFINER;
 SELECT count(*) FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 DROP SCHEMA hard, hard_items CASCADE;
 
+\echo -- After the switch it prints what roles lack that can insert since then, also by a rule, a domain, a generator. Not for tables of others.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial, name text);
+SELECT FROM there('hard') \g /dev/null
+CREATE TABLE hard.names AS SELECT 'old' AS name;
+CREATE RULE logged AS ON UPDATE TO hard.names DO ALSO INSERT INTO hard.items (name) VALUES (NEW.name);
+CREATE DOMAIN hard.key AS bigint DEFAULT public.next_id(6);
+CREATE TABLE hard.keyed (id hard.key);
+CREATE SEQUENCE hard.own;
+CREATE TABLE hard.with_own (id bigint DEFAULT public.next_id(generator => 'hard.own'), of_function bigint DEFAULT new_id_of('hard.own'));
+CREATE TABLE hard.others (id bigint DEFAULT public.next_id());
+ALTER TABLE hard.others OWNER TO regress_other;
+CREATE DOMAIN hard.key_of_other AS bigint DEFAULT public.next_id(generator => 'hard.own');
+ALTER DOMAIN hard.key_of_other OWNER TO regress_other;
+CREATE TABLE hard.keyed_by_other (id hard.key_of_other);
+CREATE ROLE regress_by_rule;
+CREATE ROLE regress_by_domain;
+GRANT USAGE ON SCHEMA hard TO regress_by_rule, regress_by_domain;
+GRANT SELECT, UPDATE ON hard.names TO regress_by_rule;
+GRANT INSERT ON hard.keyed TO regress_by_domain;
+GRANT INSERT ON hard.with_own TO regress_app;
+GRANT INSERT ON hard.others, hard.keyed_by_other TO regress_thief;
+SELECT shardid_admin.id_migration_commands('hard', function => 'new_id_of(regclass)');
+SELECT shardid_admin.id_migration_commands('hard');
+SELECT shardid_admin.id_migration_commands('hard') \gexec
+SET ROLE regress_by_rule;
+UPDATE hard.names SET name = 'new';
+SET ROLE regress_by_domain;
+INSERT INTO hard.keyed DEFAULT VALUES;
+RESET ROLE;
+SELECT count(*) FROM hard.items, hard.keyed;
+DROP OWNED BY regress_by_rule, regress_by_domain;
+DROP ROLE regress_by_rule, regress_by_domain;
+DROP SCHEMA hard CASCADE;
+
 \echo -- A sequence shared with an integer column, which would be out of range after the way back; and defaults that see no id.
 CREATE SCHEMA hard;
 CREATE SEQUENCE hard.numbers;

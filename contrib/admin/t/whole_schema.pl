@@ -8,6 +8,7 @@ use Docs;
 use ShardidTest;
 
 start_shop('whole_schema');
+$node->safe_psql('postgres', 'CREATE ROLE late LOGIN');
 my $superuser = getpwuid($<);
 
 my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT shardid_admin.id_migration_commands') . ';');
@@ -71,6 +72,11 @@ for my $version (sort keys %look)
 	$wait_for_more->();
 	repeated($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
+	# A role that can insert since then gets what it lacks.
+	on('GRANT INSERT ON items TO late');
+	on($look =~ s/;$/ \\gexec/r);
+	on(q(INSERT INTO items (name) VALUES ('late')), 'late');
+	on('REVOKE INSERT ON items FROM late');
 	$wait_for_more->();
 	is(on(q(SELECT bool_and(ids.id_timestamp(id) < '2012-01-01'), bool_or(id >= ids.id_lower_bound('2012-01-01')) FROM items WHERE id < 1000000)),
 		't|f', "$version: old ids contain no time");

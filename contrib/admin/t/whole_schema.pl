@@ -68,7 +68,9 @@ for my $version (sort keys %look)
 	my $look = $look{$version};
 	like(on($look), qr/^-- public\.small\.id is integer/m, "$version: a column of 32 bits is named");
 	my $switch = $switch{$version};
+	on('ALTER DEFAULT PRIVILEGES IN SCHEMA ids GRANT ALL ON TABLES TO app');
 	on(block('schema-save'));
+	is(on(q(SELECT has_table_privilege('app', 'ids.way_back', 'INSERT, UPDATE'))), 'f', "$version: the application cannot write what the owner will run");
 	$wait_for_more->();
 	repeated($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");

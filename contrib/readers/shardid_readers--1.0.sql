@@ -227,7 +227,7 @@ BEGIN
                                    own.generator, id.epoch, id.shard_bits, id.sequence_bits);
     condition := format('FROM %s t WHERE t.%I >= $1 AND t.%2$I < $2', own.tab, id.attname)
         || CASE WHEN own.shares > 1 THEN format(' AND (hashint8(t.%I) & 2147483647) %% %s = $4', id.attname, own.shares) ELSE '' END;
-    query := format('SELECT COALESCE(array_agg(i.id), ''{}'') FROM (SELECT t.%I AS id %s ORDER BY 1 LIMIT $3) i', id.attname, condition);
+    query := format('SELECT COALESCE(array_agg(i.id::bigint), ''{}'') FROM (SELECT t.%I AS id %s ORDER BY 1 LIMIT $3) i', id.attname, condition);
 
     -- From the share that is furthest behind. One that another transaction has is left to that.
     FOR share IN

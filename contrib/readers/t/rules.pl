@@ -8,7 +8,8 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
 CREATE EXTENSION shardid_readers;
 CREATE SEQUENCE g CACHE 2;
-CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), item text);
+CREATE DOMAIN order_id AS bigint;
+CREATE TABLE orders (id order_id PRIMARY KEY DEFAULT next_id(1, 'g'), item text);
 CREATE TABLE seen (reader text, id bigint, PRIMARY KEY (reader, id));
 INSERT INTO orders (item) VALUES ('first');
 CREATE FUNCTION rows_of(reader text, at_most int DEFAULT 1000) RETURNS SETOF orders LANGUAGE plpgsql AS $$

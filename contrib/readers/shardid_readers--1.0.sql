@@ -73,7 +73,8 @@ AS 'MODULE_PATHNAME', 'shardid_id_default' LANGUAGE C STABLE STRICT;
 CREATE FUNCTION shardid_readers.seen_ids(query text, first bigint, below bigint, at_most int, share int) RETURNS bigint[]
 AS 'MODULE_PATHNAME', 'shardid_seen_ids' LANGUAGE C STRICT;
 
--- A row that is inserted into a partition, or a table that inherits, gets the default of that.
+-- A row that is inserted into a partition, or a table that inherits, gets the default of that. Rows of a foreign table are
+-- read with another server's snapshot: postgres_fdw's is that of the first statement of a transaction.
 CREATE FUNCTION shardid_readers.check_children(tab regclass, id name, generator regclass) RETURNS void LANGUAGE plpgsql STABLE AS $$
 DECLARE
     child record;
@@ -81,13 +82,17 @@ BEGIN
     WITH RECURSIVE children (child) AS (
         SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = tab
         UNION SELECT i.inhrelid FROM pg_inherits i JOIN children c ON i.inhparent = c.child)
-    SELECT a.attrelid::regclass AS name, e.adbin INTO child
+    SELECT a.attrelid::regclass AS name, e.adbin, k.relkind INTO child
     FROM children c
+    JOIN pg_class k ON k.oid = c.child
     JOIN pg_attribute a ON a.attrelid = c.child AND a.attname = id
-    JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum,
+    LEFT JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum,
     LATERAL shardid_readers.id_default(e.adbin) d
-    WHERE d.generator IS DISTINCT FROM check_children.generator LIMIT 1;
-    IF FOUND THEN
+    WHERE k.relkind = 'f' OR e.adbin IS NOT NULL AND d.generator IS DISTINCT FROM check_children.generator LIMIT 1;
+    IF child.relkind = 'f' THEN
+        RAISE wrong_object_type USING MESSAGE = format('%s cannot be read by a reader', tab), DETAIL = format('Its child %s is a foreign table.', child.name),
+            HINT = 'Add readers where the rows are stored.';
+    ELSIF FOUND THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('%s and its child %s have different generators', tab, child.name),
             DETAIL = format('The default of %s is %s, and the generator of %s is %s.', child.name, pg_get_expr(child.adbin, child.name), tab, generator),
             HINT = format('Run ALTER TABLE %s ALTER %I DROP DEFAULT, or have both generate ids by one generator.', child.name, id);

@@ -26,8 +26,12 @@ CREATE TABLE part PARTITION OF parted (id DEFAULT next_id(1, 'other_ids'::regcla
 CREATE TABLE parent (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass));
 CREATE TABLE child () INHERITS (parent);
 CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) INHERITS (child);
+CREATE TABLE spread (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass));
+CREATE FOREIGN DATA WRAPPER far;
+CREATE SERVER far FOREIGN DATA WRAPPER far;
+CREATE FOREIGN TABLE abroad () INHERITS (spread) SERVER far;
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
-FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent']) tab;
+FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent', 'spread']) tab;
 SELECT substring(try($$SELECT shardid_readers.add_reader('r', 'twice')$$) FROM 'run (.*DROP DEFAULT)') AS hint \gset
 :hint;
 SELECT shardid_readers.add_reader('r', 'twice', 0), shardid_readers.drop_reader('r');

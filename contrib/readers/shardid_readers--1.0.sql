@@ -202,7 +202,7 @@ BEGIN
         RAISE numeric_value_out_of_range USING MESSAGE = 'at_most is out of range', DETAIL = format('at_most is %s.', COALESCE(at_most::text, 'NULL')),
             HINT = 'Pass how many rows the call may return, from 1.';
     END IF;
-    -- Below it is named by text: until the transaction ends, it and its columns are not renamed.
+    -- Below it is named by text: until the transaction ends, it and its columns are not renamed. Its schema can be.
     row_type := shardid_readers.lock_table(own.tab);
     IF row_type IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('the table of reader "%s" does not exist', reader),
@@ -215,7 +215,7 @@ BEGIN
                              FROM pg_inherits i, shardid_readers.own_reader s WHERE i.inhrelid = own.tab AND s.name = reader GROUP BY i.inhparent LIMIT 1),
                             format('Pass NULL::%s.', own.tab));
     END IF;
-    SELECT a.attname, d.*, count(*) OVER () AS number INTO id
+    SELECT a.attname, d.*, count(*) OVER () AS number, own.tab::text AS tab INTO id
     FROM pg_attribute a JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum, LATERAL shardid_readers.id_default(e.adbin) d
     WHERE a.attrelid = own.tab AND d.generator = own.generator;
     IF NOT FOUND OR id.number > 1 THEN
@@ -230,7 +230,7 @@ BEGIN
     -- The bound is known before any statement below takes its snapshot: so those see every row below it.
     bound := shardid_readers.bound('shardid_readers.next_rows(text,anyelement,int)'::regprocedure, at_most,
                                    own.generator, id.epoch, id.shard_bits, id.sequence_bits);
-    condition := format('FROM %s t WHERE t.%I >= $1 AND t.%2$I < $2', own.tab, id.attname)
+    condition := format('FROM %s t WHERE t.%I >= $1 AND t.%2$I < $2', id.tab, id.attname)
         || CASE WHEN own.shares > 1 THEN format(' AND (hashint8(t.%I) & 2147483647) %% %s = $4', id.attname, own.shares) ELSE '' END;
     query := format('SELECT COALESCE(array_agg(i.id::bigint), ''{}'') FROM (SELECT t.%I AS id %s ORDER BY 1 LIMIT $3) i', id.attname, condition);
 
@@ -257,6 +257,9 @@ BEGIN
         CONTINUE WHEN unseen = ids[1];
         last := COALESCE(unseen, CASE WHEN cardinality(ids) < at_most THEN bound ELSE ids[cardinality(ids)] + 1 END);
         RETURN QUERY EXECUTE format('SELECT t.* %s ORDER BY t.%I', condition, id.attname) USING share.position, last, at_most, share.number;
+        IF to_regclass(id.tab) IS DISTINCT FROM own.tab THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = format('the schema of %s was renamed during the call', own.tab), HINT = 'Call it again.';
+        END IF;
         UPDATE shardid_readers.own_reader r SET position = last, moved = clock_timestamp() WHERE r.name = reader AND r.share = share.number;
         EXIT WHEN ids <> '{}';
     END LOOP;

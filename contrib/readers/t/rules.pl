@@ -229,13 +229,13 @@ query(q{CREATE TABLE former (LIKE orders INCLUDING ALL); CREATE TABLE latter (LI
 	SELECT pg_sleep(0.002), shardid_readers.add_reader('waiting', 'former', 0)});
 sub read_during
 {
-	my ($change) = @_;
-	my $call = q{SELECT item FROM shardid_readers.next_rows('waiting', NULL::former, 1);};
+	my ($change, $locked, $type, $by) = (@_, 'former', 'former', 'waiting');
+	my $call = qq{SELECT item FROM shardid_readers.next_rows('$by', NULL::$type, 1);};
 	# The type is known to the session then: its statement does not wait.
 	ask($reader, "BEGIN; $call ROLLBACK;");
-	ask($writer, 'BEGIN; LOCK TABLE former;');
+	ask($writer, "BEGIN; LOCK TABLE $locked;");
 	send_to($reader, $call);
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'former'::regclass AND NOT granted}) or die 'no wait';
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = '$locked'::regclass AND NOT granted") or die 'no wait';
 	ask($writer, "$change COMMIT;");
 	return answer($reader);
 }
@@ -244,6 +244,12 @@ query('ALTER TABLE former RENAME TO latter; ALTER TABLE renamed RENAME TO former
 is(read_during(q{SELECT shardid_readers.drop_reader('waiting'); SELECT shardid_readers.add_reader('waiting', 'latter', 0);}), '',
 	'for a reader that is dropped meanwhile nothing is read');
 is(query(q{SELECT item FROM shardid_readers.next_rows('waiting', NULL::latter)}), 'l1', 'the one that has got its name misses nothing');
+query(q{CREATE SCHEMA one; CREATE SCHEMA two; CREATE TABLE one.t (LIKE orders INCLUDING ALL); CREATE TABLE two.t (LIKE orders INCLUDING ALL);
+	CREATE TABLE child () INHERITS (one.t); INSERT INTO one.t (item) VALUES ('o1'); INSERT INTO two.t SELECT id, 'copied' FROM one.t;
+	SELECT pg_sleep(0.002), shardid_readers.add_reader('moved', 'one.t', 0)});
+like(read_during('ALTER SCHEMA one RENAME TO renamed; ALTER SCHEMA two RENAME TO one;', 'child', 'one.t', 'moved'), qr/schema of renamed.t was renamed/,
+	'a table whose schema gets the name is not read');
+is(query(q{SELECT item FROM shardid_readers.next_rows('moved', NULL::renamed.t)}), 'o1', 'and none is missed');
 
 # An idle call writes nothing within a second, and neither does the reader hold anything back.
 my $xid = 'SELECT pg_current_xact_id_if_assigned() IS NULL';

@@ -222,7 +222,7 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('%s column of %s has the generator of reader "%s" in its default', CASE WHEN FOUND THEN 'more than one' ELSE 'no' END, own.tab, reader),
             DETAIL = format('Its generator was %s when it was added. Ids of another one can be below its position.', own.generator),
-            HINT = format('Restore the default, or drop the reader after all rows with ids of %s are read, and add it again.', own.generator);
+            HINT = 'Restore the defaults, and read the rest. Then change them, drop the reader, and add it again.';
     END IF;
 
     PERFORM shardid_readers.check_children(own.tab, id.attname, own.generator);

@@ -44,13 +44,10 @@ SELECT r.* FROM shardid_readers.reader r
 WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = r.role), pg_has_role('pg_database_owner', 'MEMBER'))
 WITH CHECK OPTION;
 
--- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the
--- function would run casts of that table's types as its owner.
+-- Only the owner of the table can delete: whoever else may, may lock the table, too.
 CREATE FUNCTION shardid_readers.delete_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    IF TG_RELID = 'shardid_readers.reader'::regclass THEN
-        DELETE FROM shardid_readers.reader r WHERE r.name = OLD.name AND r.role = OLD.role;
-    END IF;
+    DELETE FROM shardid_readers.reader r WHERE r.name = OLD.name AND r.role = OLD.role;
     RETURN NULL;
 END
 $$;
@@ -250,10 +247,7 @@ BEGIN
         -- The client's statement may join the rows to tables that it reads with an older snapshot. What that does not see
         -- comes later.
         seen := shardid_readers.seen_ids(query, share.position, bound, at_most, share.number);
-        unseen := NULL;
-        IF seen <> ids THEN
-            SELECT min(i.id) INTO unseen FROM (SELECT unnest(ids) EXCEPT SELECT unnest(seen)) i (id);
-        END IF;
+        SELECT min(i.id) INTO unseen FROM (SELECT unnest(ids) EXCEPT SELECT unnest(seen)) i (id) WHERE seen IS NOT NULL;
         CONTINUE WHEN unseen = ids[1];
         last := COALESCE(unseen, CASE WHEN cardinality(ids) < at_most THEN bound ELSE ids[cardinality(ids)] + 1 END);
         RETURN QUERY EXECUTE format('SELECT t.* %s ORDER BY t.%I', condition, id.attname) USING share.position, last, at_most, share.number;

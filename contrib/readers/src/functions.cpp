@@ -36,20 +36,16 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] void refuse_call(const char *message, const char *detail, const char *hint) {
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message),
-                    errdetail("%s", detail), errhint("%s", hint)));
-}
-
 void check_transaction(const char *caller) {
     if (RecoveryInProgress())
-        refuse_call("recovery is in progress",
-                    "A call stores the reader's position, which a standby cannot.",
-                    "Read on the primary.");
+        refuse("recovery is in progress",
+               "A call stores the reader's position, which a standby cannot.",
+               "Read on the primary.", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE);
     if (IsolationUsesXactSnapshot())
-        refuse_call("a reader needs a transaction that is READ COMMITTED",
-                    "This one reads all rows with the snapshot of its first statement.",
-                    "Begin it with BEGIN ISOLATION LEVEL READ COMMITTED.");
+        refuse("a reader needs a transaction that is READ COMMITTED",
+               "This one reads all rows with the snapshot of its first statement.",
+               "Begin it with BEGIN ISOLATION LEVEL READ COMMITTED.",
+               ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE);
     PreventCommandIfReadOnly(caller);
 }
 

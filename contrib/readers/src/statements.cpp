@@ -32,11 +32,7 @@ constexpr int has_read = 1 << 30;
 
 ExecutorRun_hook_type run_before;
 ExecutorFinish_hook_type finish_before;
-
-[[noreturn]] void refuse(const char *message, const char *detail, const char *hint) {
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s", message),
-                    errdetail("%s", detail), errhint("%s", hint)));
-}
+ProcessUtility_hook_type utility_before;
 
 [[noreturn]] void refuse_end_of_transaction() {
     refuse("a loop over rows of next_rows() cannot contain COMMIT or ROLLBACK",

@@ -6,6 +6,12 @@
 
 namespace shardid {
 
+[[noreturn]] inline void refuse(const char *message, const char *detail, const char *hint,
+                                int code = ERRCODE_FEATURE_NOT_SUPPORTED) {
+    ereport(ERROR,
+            (errcode(code), errmsg("%s", message), errdetail("%s", detail), errhint("%s", hint)));
+}
+
 // Lets each statement that begins from now on be known.
 void start_following_statements();
 

@@ -148,7 +148,8 @@ bool throws_away(const QueryDesc *query) {
 
 int spi_calls(MemoryContext context) {
     int calls = 0;
-    for (MemoryContext child = context->firstchild; child != nullptr; child = child->nextchild)
+    for (MemoryContext child = context == nullptr ? nullptr : context->firstchild; child != nullptr;
+         child = child->nextchild)
         calls += strcmp(child->name, "SPI Proc") == 0 ? 1 : 0;
     return calls;
 }
@@ -166,10 +167,12 @@ bool is_executing(MemoryContext context) {
 // there is one function around, and it was called by DO or CALL or returns one row; nor if COPY,
 // CREATE TABLE AS or SELECT INTO is planned, which is executed after that.
 bool may_fetch_fewer() {
-    if (ActivePortal == nullptr)
-        return MyBackendType != B_BACKEND;
-    if (spi_calls(TopTransactionContext) + spi_calls(ActivePortal->portalContext) > 1)
+    if (spi_calls(TopTransactionContext) +
+            (ActivePortal == nullptr ? 0 : spi_calls(ActivePortal->portalContext)) >
+        1)
         return true;
+    if (ActivePortal == nullptr)
+        return false;
     Oid any = InvalidOid;
     if (ActivePortal->queryDesc != nullptr)
         return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
@@ -191,7 +194,8 @@ bool may_fetch_fewer() {
 }  // namespace
 
 void start_following_statements() {
-    if (MyProc != nullptr && (ActivePortal != nullptr || MyBackendType != B_BACKEND)) {
+    // A background worker may execute a function in no portal.
+    if (ActivePortal != nullptr || spi_calls(TopTransactionContext) > 0) {
         unknown_in = current_lxid();
         unknown_fetches = may_fetch_fewer();
     }
@@ -224,7 +228,8 @@ void check_fetches_all(Oid function, int64 rows) {
         refuse("the statement might not fetch all rows that next_rows() returns",
                "It began before the library shardid_readers was loaded in this session.",
                "Repeat it in a new transaction of this session, or add shardid_readers to "
-               "session_preload_libraries.");
+               "session_preload_libraries, and for background workers to "
+               "shared_preload_libraries.");
     for (const Statement *statement = innermost; statement != nullptr;
          statement = statement->around) {
         Oid wanted = statement == innermost ? function : InvalidOid;

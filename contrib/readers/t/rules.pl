@@ -3,7 +3,7 @@
 use ShardidTest;
 
 my $node = new_node('readers', "autovacuum = off\nmax_prepared_transactions = 1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local\n",
-	allows_streaming => 1);
+	allows_streaming => 'logical');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
 CREATE EXTENSION shardid_readers;
@@ -334,6 +334,20 @@ is(next_items($both), 'late', 'the next one returns the rest');
 query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'});
 answer($preparer);
 query(q{ROLLBACK PREPARED 'twice'});
+
+# A background worker executes a statement in no portal, and loads the library anew each time.
+query(q{CREATE TABLE sent (id int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE sent; SELECT pg_create_logical_replication_slot('s', 'pgoutput')});
+$node->safe_psql('copy', <<"SQL");
+CREATE TABLE sent (id int PRIMARY KEY);
+CREATE FUNCTION reads_more() RETURNS trigger LANGUAGE plpgsql AS \$\$
+BEGIN INSERT INTO public.seen SELECT 'worker', id FROM shardid_readers.next_rows('$name', NULL::public.orders); RETURN NULL; END \$\$;
+CREATE TRIGGER reads_more AFTER INSERT ON sent FOR EACH ROW EXECUTE FUNCTION reads_more();
+ALTER TABLE sent ENABLE ALWAYS TRIGGER reads_more;
+CREATE SUBSCRIPTION s CONNECTION \$\$@{[ $node->connstr('postgres') ]}\$\$ PUBLICATION p WITH (create_slot = false, slot_name = s, copy_data = false);
+SELECT shardid_readers.move_reader('$name', 0);
+SQL
+query('INSERT INTO sent VALUES (1)');
+ok($node->poll_query_until('copy', q{SELECT count(*) > 0 FROM seen WHERE reader = 'worker'}), 'a background worker reads');
 
 # A standby is promoted that has not received the reader's commit: the rows come again.
 my $standby = new_standby($node, 'standby');

@@ -5,6 +5,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "tcop/pquery.h"
+#include "tcop/utility.h"
 }
 
 namespace shardid {
@@ -12,15 +13,15 @@ namespace shardid {
 namespace {
 
 struct Statement {
-    QueryDesc *query;
-    uint64 count;  // how many rows it fetches now; 0: all
+    Snapshot snapshot;
+    QueryDesc *query;  // null: EXECUTE
+    uint64 count;      // how many rows it fetches now; 0: all
     bool is_loop;
-    bool is_rest;  // of a loop: COMMIT or ROLLBACK stores it
     bool is_with_hold;
-    Statement *around;
+    const Statement *around;
 };
 
-Statement *innermost;
+const Statement *innermost;
 
 // The transaction in which a statement may be around the outermost one that is known; and whether
 // that may end before it has fetched all rows.
@@ -41,41 +42,59 @@ ProcessUtility_hook_type utility_before;
            "End the loop before, and pass at_most for fewer rows.");
 }
 
-// `more` differs between versions.
-template <typename... More>
-void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
-    const bool is_portal = ActivePortal != nullptr && ActivePortal->queryDesc == query;
-    // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
-    const bool is_loop = is_portal && ActivePortal->portalPinned;
-    const bool is_rest = is_loop && query->dest->mydest == DestTuplestore;
-    if (is_rest && (query->estate->es_top_eflags & has_read) != 0)
-        refuse_end_of_transaction();
-    Statement statement{query,
-                        count,
-                        is_loop,
-                        is_rest,
-                        is_portal && (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0,
-                        innermost};
+template <typename Execute>
+void follow(const Statement &statement, Execute execute) {
     innermost = &statement;
     PG_TRY();
-    {
-        (run_before != nullptr ? run_before : standard_ExecutorRun)(query, direction, count,
-                                                                    more...);
-    }
+    { execute(); }
     PG_FINALLY();
     { innermost = statement.around; }
     PG_END_TRY();
 }
 
+// COMMIT or ROLLBACK stores the rest of a loop.
+bool is_rest(const Statement &statement) {
+    return statement.is_loop && statement.query->dest->mydest == DestTuplestore;
+}
+
+// `more` differs between versions.
+template <typename... More>
+void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
+    const bool is_portal = ActivePortal != nullptr && ActivePortal->queryDesc == query;
+    // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
+    const Statement statement{query->snapshot,
+                              query,
+                              count,
+                              is_portal && ActivePortal->portalPinned,
+                              is_portal && (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0,
+                              innermost};
+    if (is_rest(statement) && (query->estate->es_top_eflags & has_read) != 0)
+        refuse_end_of_transaction();
+    follow(statement, [&] {
+        (run_before != nullptr ? run_before : standard_ExecutorRun)(query, direction, count,
+                                                                    more...);
+    });
+}
+
 // What WITH writes and nothing reads is executed here.
 void finish(QueryDesc *query) {
-    Statement statement{query, 0, false, false, false, innermost};
-    innermost = &statement;
-    PG_TRY();
-    { (finish_before != nullptr ? finish_before : standard_ExecutorFinish)(query); }
-    PG_FINALLY();
-    { innermost = statement.around; }
-    PG_END_TRY();
+    follow({query->snapshot, query, 0, false, false, innermost},
+           [&] { (finish_before != nullptr ? finish_before : standard_ExecutorFinish)(query); });
+}
+
+// EXECUTE, also of EXPLAIN or CREATE TABLE AS, evaluates arguments, and then reads with the
+// snapshot that it had before.
+template <typename... More>
+void utility(PlannedStmt *planned, More... more) {
+    const auto execute = [&] {
+        (utility_before != nullptr ? utility_before : standard_ProcessUtility)(planned, more...);
+    };
+    const Node *statement = planned->utilityStmt;
+    if (IsA(statement, ExecuteStmt) || IsA(statement, ExplainStmt) ||
+        IsA(statement, CreateTableAsStmt))
+        follow({GetActiveSnapshot(), nullptr, 0, false, false, innermost}, execute);
+    else
+        execute();
 }
 
 // The function, or if that is not valid, any that is not the server's own.
@@ -191,6 +210,17 @@ bool may_fetch_fewer() {
     }
 }
 
+// Whether a transaction is running for one that has ended for the other. To compare how many there
+// are is not enough: while one is being prepared, it is there twice (EndPrepare of twophase.c).
+bool sees_less(Snapshot one, Snapshot other) {
+    if (one->xmax != other->xmax)
+        return TransactionIdPrecedes(one->xmax, other->xmax);
+    for (uint32 i = 0; i < one->xcnt; i++)
+        if (!XidInMVCCSnapshot(one->xip[i], other))
+            return true;
+    return false;
+}
+
 }  // namespace
 
 void start_following_statements() {
@@ -203,24 +233,26 @@ void start_following_statements() {
     ExecutorRun_hook = run;
     finish_before = ExecutorFinish_hook;
     ExecutorFinish_hook = finish;
+    utility_before = ProcessUtility_hook;
+    ProcessUtility_hook = utility;
 }
 
-// The space is for a snapshot that sees only what had ended before the oldest one was taken: the
-// server keeps xmin of that in TransactionXmin.
 Snapshot oldest_snapshot(SnapshotData &space) {
-    const Statement *outermost = innermost;
-    while (outermost != nullptr && outermost->around != nullptr)
-        outermost = outermost->around;
-    if (outermost != nullptr && current_lxid() != unknown_in)
-        return outermost->query->snapshot;
-    space = *GetActiveSnapshot();
+    const Snapshot now = GetTransactionSnapshot();
+    Snapshot oldest = now;
+    for (const Statement *statement = innermost; statement != nullptr;
+         statement = statement->around)
+        if (sees_less(statement->snapshot, oldest))
+            oldest = statement->snapshot;
+    if (current_lxid() != unknown_in)
+        return oldest == now ? nullptr : oldest;
+    // One that sees only what had ended before the oldest one of the session was taken: the server
+    // keeps xmin of that in TransactionXmin.
+    space = *now;
     space.xmin = space.xmax = TransactionXmin;
-    space.xip = space.subxip = nullptr;
-    space.xcnt = 0;
-    space.subxcnt = 0;
-    space.suboverflowed = space.copied = false;
-    space.active_count = space.regd_count = 0;
-    return &space;
+    space.xcnt = space.subxcnt = 0;
+    space.suboverflowed = false;
+    return sees_less(&space, now) ? &space : nullptr;
 }
 
 void check_fetches_all(Oid function, int64 rows) {
@@ -232,10 +264,12 @@ void check_fetches_all(Oid function, int64 rows) {
                "shared_preload_libraries.");
     for (const Statement *statement = innermost; statement != nullptr;
          statement = statement->around) {
+        if (statement->query == nullptr)
+            continue;
         Oid wanted = statement == innermost ? function : InvalidOid;
         PlanState *plan = statement->query->planstate;
         statement->query->estate->es_top_eflags |= has_read;
-        if (statement->is_rest)
+        if (is_rest(*statement))
             refuse_end_of_transaction();
         if (limits_rows_of(plan, &wanted))
             refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");

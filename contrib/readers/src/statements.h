@@ -15,9 +15,8 @@ namespace shardid {
 // Lets each statement that begins from now on be known.
 void start_following_statements();
 
-// The snapshot with which the outermost statement reads: the oldest. If that statement had begun
-// before start_following_statements, one that sees no more, and perhaps less. REQUIRED: a statement
-// is being executed.
+// The oldest snapshot with which a statement reads; nullptr if it sees what is visible now. If one
+// had begun before start_following_statements, one that sees no more, and perhaps less: in `space`.
 Snapshot oldest_snapshot(SnapshotData &space);
 
 // Raises 0A000 if one of the statements can end before it has fetched `rows` rows of a function

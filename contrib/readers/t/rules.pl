@@ -33,6 +33,7 @@ BEGIN
 	RETURN 1000;
 END
 $$;
+CREATE FUNCTION fetched() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'FETCH ALL FROM c'; END $$;
 SQL
 my ($writer, $reader) = map { open_session($node) } 1, 2;
 my $readers = 0;
@@ -56,6 +57,9 @@ my %ways = (
 	'a statement around a function' => [ $joined, q{rows_of('%s', waits)} ],
 	'a statement around a function that returns one row' => [ $joined, q{(SELECT id_of('%s', waits) AS id)} ],
 	'a cursor around a function' => [ "BEGIN; DECLARE c CURSOR FOR $joined; FETCH ALL FROM c; COMMIT", q{rows_of('%s', waits)} ],
+	'an argument of EXECUTE' => [ 'PREPARE p(int, bigint) AS SELECT item FROM orders WHERE id = $2; EXECUTE p(waits(), %s)', q{id_of('%s')} ],
+	'a cursor within a younger statement' => [ "BEGIN; DECLARE c CURSOR FOR SELECT item FROM %s JOIN orders o USING (id, item); DO 'BEGIN PERFORM waits(); END';
+		SELECT * FROM fetched(); COMMIT", q{shardid_readers.next_rows('%s', NULL::orders)} ],
 	'WITH that nothing reads' => [ "WITH w AS (INSERT INTO seen SELECT '%s', id FROM waits(), LATERAL %s n JOIN orders o USING (id)) SELECT 'nothing'",
 		q{rows_of('%s', waits)} ]);
 for my $is_first (0, 1)
@@ -67,9 +71,9 @@ for my $is_first (0, 1)
 		my $sql = sprintf $statement, ($statement =~ /seen/ ? $name : ()), sprintf $call, $name;
 		query(q{INSERT INTO orders (item) VALUES ('early'); SELECT pg_sleep(0.002)});
 		# In a session's first statement the library may be loaded after it has begun. If that has called a function that
-		# returns a set, it is refused. Else it returns what had ended before the oldest transaction that is open somewhere; here
+		# returns a set, or is a cursor or EXECUTE, it is refused. Else it returns what had ended before the oldest transaction that is open somewhere; here
 		# none is.
-		my $refused = $is_first && $call =~ /^rows_of/;
+		my $refused = $is_first && "$call $statement" =~ /^rows_of|CURSOR|EXECUTE/;
 		close_session($reader), $reader = open_session($node) if $is_first;
 		ask_safe($reader, "SELECT count(*) FROM shardid_readers.next_rows('$name', NULL::orders, 1);") if !$is_first;
 		ask($writer, 'SELECT pg_advisory_lock(1);');

@@ -108,7 +108,10 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
     $$SELECT WHERE NOT EXISTS (SELECT FROM wrapped())$$,
     $$DO 'BEGIN IF EXISTS (SELECT FROM shardid_readers.next_rows(''mailer'', NULL::orders)) THEN END IF; END'$$,
+    $$UPDATE mails SET item = '' WHERE item = '' OR id IN (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
+    $$SELECT FROM mails WHERE id NOT IN (SELECT id FROM wrapped()) FOR UPDATE$$,
     $$EXPLAIN ANALYZE SELECT FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
+    $$EXPLAIN ANALYZE SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$,
     $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); FETCH 1 FROM c$$,
@@ -132,6 +135,9 @@ DECLARE
     r record;
 BEGIN
     RAISE NOTICE '% rows', all_of_them();
+    PERFORM shardid_readers.move_reader('mailer', 0);
+    SELECT array_agg(item) AS item INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 2) LIMIT 1;
+    RAISE NOTICE '%', r.item;
     PERFORM shardid_readers.move_reader('mailer', 0);
     SELECT * INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 1);
     RAISE NOTICE '%', r.item;

@@ -97,9 +97,14 @@ void utility(PlannedStmt *planned, More... more) {
         execute();
 }
 
-// The function, or if that is not valid, any that is not the server's own.
+struct Sought {
+    Oid function;  // if it is not valid, any that is not the server's own
+    bool within_aggregates;
+    bool locks_rows;
+};
+
 bool is_set_of(Oid function, void *context) {
-    const Oid wanted = *static_cast<Oid *>(context);
+    const Oid wanted = static_cast<Sought *>(context)->function;
     return OidIsValid(wanted) ? function == wanted
                               : function >= FirstNormalObjectId && get_func_retset(function);
 }
@@ -115,11 +120,14 @@ bool scans(const PlanState *state, void *context) {
                  context);
 }
 
-// Whether a node returns what the function returns. What is written in between is written whole.
-// CTEs that read others twice make the walk long.
+// Whether a node returns what the function returns. What is written in between is written whole,
+// and what an aggregate without GROUP BY reads is read whole. CTEs that read others twice make the
+// walk long.
 bool returns_rows_of(PlanState *state, void *context) {
     CHECK_FOR_INTERRUPTS();
-    if (state == nullptr || IsA(state, ModifyTableState))
+    if (state == nullptr || IsA(state, ModifyTableState) ||
+        (IsA(state, AggState) && !static_cast<Sought *>(context)->within_aggregates &&
+         reinterpret_cast<AggState *>(state)->aggstrategy == AGG_PLAIN))
         return false;
     if (scans(state, context) ||
         (IsA(state, ProjectSetState) &&
@@ -137,20 +145,24 @@ bool limits_rows_of(PlanState *state, void *context) {
             planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
 }
 
-bool is_exists(const List *plans, void *context) {
+// Whether one of the subqueries is EXISTS, or any, and returns what the function returns.
+bool is_read_by(const List *subqueries, bool any, void *context) {
     ListCell *cell;
-    foreach (cell, plans) {
+    foreach (cell, subqueries) {
         const auto *plan = static_cast<SubPlanState *>(lfirst(cell));
-        if (plan->subplan->subLinkType == EXISTS_SUBLINK &&
+        if ((any || plan->subplan->subLinkType == EXISTS_SUBLINK) &&
             returns_rows_of(plan->planstate, context))
             return true;
     }
     return false;
 }
 
+// An expression that locks a row is evaluated again, with other rows of the function, if that was
+// updated meanwhile (EvalPlanQual).
 bool has_exists(PlanState *state, void *context) {
     return state != nullptr &&
-           (is_exists(state->initPlan, context) || is_exists(state->subPlan, context) ||
+           (is_read_by(state->initPlan, false, context) ||
+            is_read_by(state->subPlan, static_cast<Sought *>(context)->locks_rows, context) ||
             planstate_tree_walker(state, as_tree_walker(has_exists), context));
 }
 
@@ -159,10 +171,11 @@ bool throws_away(const QueryDesc *query) {
            !query->plannedstmt->hasModifyingCTE;
 }
 
-[[noreturn]] void refuse_fewer(const char *detail) {
+[[noreturn]] void refuse_fewer(
+    const char *detail,
+    const char *hint = "Pass the number of rows as at_most, and fetch all of them.") {
     refuse("the statement might not fetch all rows that next_rows() returns",
-           psprintf("%s Rows that it does not fetch would count as read.", detail),
-           "Pass the number of rows as at_most, and fetch all of them.");
+           psprintf("%s Rows that it does not fetch would count as read.", detail), hint);
 }
 
 int spi_calls(MemoryContext context) {
@@ -192,7 +205,7 @@ bool may_fetch_fewer() {
         return true;
     if (ActivePortal == nullptr)
         return false;
-    Oid any = InvalidOid;
+    Sought any{InvalidOid, true, false};
     if (ActivePortal->queryDesc != nullptr)
         return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
     switch (ActivePortal->commandTag) {
@@ -266,18 +279,30 @@ void check_fetches_all(Oid function, int64 rows) {
          statement = statement->around) {
         if (statement->query == nullptr)
             continue;
-        Oid wanted = statement == innermost ? function : InvalidOid;
-        PlanState *plan = statement->query->planstate;
-        statement->query->estate->es_top_eflags |= has_read;
+        const QueryDesc *query = statement->query;
+        Sought wanted{statement == innermost ? function : InvalidOid, true,
+                      (query->operation != CMD_SELECT && query->operation != CMD_INSERT) ||
+                          query->plannedstmt->rowMarks != NIL ||
+                          query->plannedstmt->hasModifyingCTE};
+        PlanState *plan = query->planstate;
+        PlanState *rows_of = IsA(plan, ModifyTableState) ? outerPlanState(plan) : plan;
+        query->estate->es_top_eflags |= has_read;
         if (is_rest(*statement))
             refuse_end_of_transaction();
+        if (has_exists(plan, &wanted))
+            refuse_fewer(
+                "It has EXISTS, or repeats a subquery for a row that is updated meanwhile.",
+                "Fetch all rows instead, or join them.");
+        if (statement->is_with_hold && returns_rows_of(rows_of, &wanted))
+            refuse_fewer("It is a cursor WITH HOLD.");
+        if (throws_away(query) && returns_rows_of(rows_of, &wanted))
+            refuse_fewer(
+                "It discards them, as do EXPLAIN ANALYZE, MOVE, and a SELECT of a function in SQL "
+                "that does not return its rows.");
+        wanted.within_aggregates = false;
         if (limits_rows_of(plan, &wanted))
             refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");
-        if (has_exists(plan, &wanted))
-            refuse_fewer("It has EXISTS.");
-        if (!returns_rows_of(IsA(plan, ModifyTableState) ? outerPlanState(plan) : plan, &wanted))
-            continue;
-        if (statement->count != 0 && !statement->is_loop) {
+        if (statement->count != 0 && !statement->is_loop && returns_rows_of(rows_of, &wanted)) {
             if (statement->count < static_cast<uint64>(rows))
                 refuse_fewer(
                     psprintf("The number of rows that it fetches at a time is " UINT64_FORMAT
@@ -285,17 +310,12 @@ void check_fetches_all(Oid function, int64 rows) {
                              statement->count, rows));
             while (IsA(plan, SortState))
                 plan = outerPlanState(plan);
-            if (!scans(plan, &function))
+            wanted.function = function;
+            if (!scans(plan, &wanted))
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
                                       " rows at a time, and might have more than the function.",
                                       statement->count));
         }
-        if (statement->is_with_hold)
-            refuse_fewer("It is a cursor WITH HOLD.");
-        if (throws_away(statement->query))
-            refuse_fewer(
-                "It discards them, as do EXPLAIN ANALYZE, MOVE, and a SELECT of a function in SQL "
-                "that does not return its rows.");
     }
 }
 

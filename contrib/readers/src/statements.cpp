@@ -60,35 +60,27 @@ bool is_rest(const Statement &statement) {
 // `more` differs between versions.
 template <typename... More>
 void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
-    const bool is_portal = ActivePortal != nullptr && ActivePortal->queryDesc == query;
-    // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
-    const Statement statement{query->snapshot,
-                              query,
-                              count,
-                              is_portal && ActivePortal->portalPinned,
-                              is_portal && (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0,
-                              innermost};
+    Statement statement{query->snapshot, query, count, false, false, innermost};
+    if (ActivePortal != nullptr && ActivePortal->queryDesc == query) {
+        // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
+        statement.is_loop = ActivePortal->portalPinned;
+        statement.is_with_hold = (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0;
+    }
     if (is_rest(statement) && (query->estate->es_top_eflags & has_read) != 0)
         refuse_end_of_transaction();
-    follow(statement, [&] {
-        (run_before != nullptr ? run_before : standard_ExecutorRun)(query, direction, count,
-                                                                    more...);
-    });
+    follow(statement, [&] { run_before(query, direction, count, more...); });
 }
 
 // What WITH writes and nothing reads is executed here.
 void finish(QueryDesc *query) {
-    follow({query->snapshot, query, 0, false, false, innermost},
-           [&] { (finish_before != nullptr ? finish_before : standard_ExecutorFinish)(query); });
+    follow({query->snapshot, query, 0, false, false, innermost}, [&] { finish_before(query); });
 }
 
 // EXECUTE, also of EXPLAIN or CREATE TABLE AS, evaluates arguments, and then reads with the
 // snapshot that it had before.
 template <typename... More>
 void utility(PlannedStmt *planned, More... more) {
-    const auto execute = [&] {
-        (utility_before != nullptr ? utility_before : standard_ProcessUtility)(planned, more...);
-    };
+    const auto execute = [&] { utility_before(planned, more...); };
     const Node *statement = planned->utilityStmt;
     if (IsA(statement, ExecuteStmt) || IsA(statement, ExplainStmt) ||
         IsA(statement, CreateTableAsStmt))
@@ -242,11 +234,11 @@ void start_following_statements() {
         unknown_in = current_lxid();
         unknown_fetches = may_fetch_fewer();
     }
-    run_before = ExecutorRun_hook;
+    run_before = ExecutorRun_hook != nullptr ? ExecutorRun_hook : standard_ExecutorRun;
     ExecutorRun_hook = run;
-    finish_before = ExecutorFinish_hook;
+    finish_before = ExecutorFinish_hook != nullptr ? ExecutorFinish_hook : standard_ExecutorFinish;
     ExecutorFinish_hook = finish;
-    utility_before = ProcessUtility_hook;
+    utility_before = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
     ProcessUtility_hook = utility;
 }
 

@@ -117,6 +117,7 @@ ok         wal $large: crashes and checkpoints
 ok         wal SESSIONS=3 $small: three sessions
 ok         wal NEXTVAL $small: nextval in between
 ok         wal IMAGE $small: an image of the page in between
+ok         wal RANGE NEXTVAL IMAGE $smallest: nextval_range, nextval, and an image of the page
 ok         wal COPY $middle: a copied database
 ok         wal PROMOTE SYNC $small: a synchronous standby
 ok         wal PROMOTE SYNC COPY $middle: a synchronous standby, a copied database
@@ -134,6 +135,7 @@ twice*     wal ONLY_UNIQUE BUG=NO_TICK_RULE $smallest: a tick waits for the reco
 twice      wal ONLY_UNIQUE BUG=NO_BEFORE_REDO_RULE $smallest: the record before is not replayed, after a checkpoint
 twice      wal ONLY_UNIQUE BUG=NO_WRITER_RULE NEXTVAL $small: nextval has written a lower record in between
 twice      wal ONLY_UNIQUE BUG=NO_NOTE_RULE IMAGE $smallest: an image of the page, which covers its last tick only
+twice      wal ONLY_UNIQUE BUG=NO_RANGE_RULE RANGE IMAGE $smallest: the same, for nextval_range
 twice      wal ONLY_UNIQUE BUG=NO_STAMP_RULE COPY $small: the copy draws from the original's remainder, without WAL
 twice      wal ONLY_UNIQUE BUG=NO_LOCK $small: two sessions on the page
 twice      wal ONLY_UNIQUE PROMOTE BUG=SYNC_OF_LOGGERS $small: who draws without WAL does not wait for the standby

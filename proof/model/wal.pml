@@ -18,6 +18,7 @@
 #define LAYOUTS 0 /* each call draws with one of two layouts */
 #define RAISE 0 /* raise_generator to any tick, by session 1; 2: repeatedly */
 #define NEXTVAL 0 /* in core's order; nothing is promised about its own values */
+#define RANGE 0 /* nextval_range up to any tick */
 #define IMAGE 0 /* core logs an image of the page as it is, once, as for a hint bit */
 #define PROMOTE 0 /* of a standby, which has a base backup and a part of the flushed WAL */
 #define SYNC 0 /* draws wait for the standby */
@@ -27,7 +28,7 @@
 #define BUG 0
 mtype:bug = { NO_FLUSH, FLUSH_OWN_ONLY, NO_REDO_RULE, DIRTY_AFTER_REDO_READ, NO_STAMP_RULE, NO_LOCK, KEEP_LOCK,
     SYNC_OF_LOGGERS, SYNC_BY_SESSION, QUEUE_BY_PAGE_LSN, BIND_WITHOUT_LOG, RAISE_FLUSH_ONLY,
-    NO_TICK_RULE, NO_BEFORE_REDO_RULE, NO_WRITER_RULE, NO_NOTE_RULE };
+    NO_TICK_RULE, NO_BEFORE_REDO_RULE, NO_WRITER_RULE, NO_NOTE_RULE, NO_RANGE_RULE };
 
 /* The content of a page, or of the page in a WAL record. */
 typedef Content {
@@ -41,7 +42,7 @@ typedef Content {
 Content page; /* in its buffer */
 byte page_lsn;
 /* In its hole, which WAL does not have: the record that a draw has noted last, and the one before it, if the
- * page's LSN shows that nothing else was written in between. */
+ * page's LSN shows that nothing else was written in between. nextval_range notes its own as the one before. */
 byte noted;
 byte noted_to;
 byte before;
@@ -80,6 +81,7 @@ bit core[SESSIONS];   /* it is core's nextval */
 byte layout[SESSIONS];
 byte told_layout;     /* the layout of the ticks that this storage has told */
 bit raises[SESSIONS]; /* it is raise_generator to the tick */
+bit ranges[SESSIONS]; /* it is nextval_range */
 byte raised;          /* the largest tick for which it has returned: later ones are above */
 
 /* The next steps of the two processes that write the page. */
@@ -103,9 +105,10 @@ bit exempt[SESSIONS];       /* nothing is promised: its check was before the set
 #define is_after(pointer) (page_lsn > pointer || BUG == NO_REDO_RULE)
 #define is_noted (noted == page_lsn)
 
-#define draws(me) (!core[me] && !raises[me])
-#define may_count(me) (is_noted || BUG == NO_NOTE_RULE)
-#define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound && may_count(me))
+#define draws(me) (!core[me] && !raises[me] && !ranges[me])
+#define is_last(me) ((ranges[me] -> before : noted) == page_lsn)
+#define may_count(me) (is_last(me) || BUG == (ranges[me] -> NO_RANGE_RULE : NO_NOTE_RULE))
+#define is_counted(me) (has_stamp && page.ours != ranges[me] && tick[me] <= page.bound && may_count(me))
 
 /* What a record has to be for the tick, so that the one after it need not be waited for. */
 #define covers(me) (tick[me] <= before_to || BUG == NO_TICK_RULE)
@@ -162,6 +165,7 @@ inline forget(me) {
     core[me] = 0;
     layout[me] = 0;
     raises[me] = 0;
+    ranges[me] = 0;
     exempt[me] = 0;
     at[me] = open_page
 }
@@ -190,7 +194,7 @@ inline bind_layout(me) {
 inline insert_record(me) {
     page.bound = tick[me];
     do
-    :: (draws(me) || core[me]) && page.bound < TICKS && page.bound < tick[me] + AHEAD -> page.bound++
+    :: !raises[me] && page.bound < TICKS && page.bound < tick[me] + AHEAD -> page.bound++
     :: break
     od;
     inserted++;
@@ -205,6 +209,7 @@ inline insert_record(me) {
        noted = inserted;
        noted_to = page.bound;
        page.bound = tick[me] + (page.bound - tick[me] + 1) / 2
+    :: ranges[me] -> noted = 0; noted_to = 0; before = inserted; before_to = 0
     :: else
     fi;
     page_lsn = inserted
@@ -283,6 +288,7 @@ inline take_step(me) {
        locked = 1;
        choose_tick(me);
        choose_layout(me);
+       if :: RANGE -> ranges[me] = 1 :: true fi;
        at[me] = after_opening;
 #ifndef ONLY_UNIQUE
        assert((told >> tick[me]) == 0); /* P1, in order */
@@ -301,6 +307,7 @@ inline take_step(me) {
        was_noted = has_stamp && page.ours && is_noted;
        if
        :: core[me] -> page.ours = 0
+       :: ranges[me] -> page.stamped = 1; page.ours = 0
        :: raises[me] /* ours or not, as it was */
        :: else -> page.stamped = 1; page.ours = 1
        fi;

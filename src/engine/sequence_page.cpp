@@ -277,8 +277,8 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
         HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));
         return InvalidXLogRecPtr;
     }
-    // As is_logged, for the values of a plain sequence.
-    if (page.data->is_called && has_stamp(page, stamp) && move.steps <= page.data->log_cnt &&
+    // As is_logged, for the values of a plain sequence. Since our record only nextval has counted.
+    if (has_stamp(page, stamp) && move.steps <= page.data->log_cnt && has_noted_range(page) &&
         PageGetLSN(page.page) > GetRedoRecPtr())
         set_values(page, move.to, page.data->log_cnt - move.steps);
     else {
@@ -286,6 +286,7 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
         START_CRIT_SECTION();
         set_values(page, move.logged_to, 0);
         log_page(page, locator, stamp);
+        logged_on(page) = {{}, {PageGetLSN(page.page), 0}};
         set_values(page, move.to, move.logged_ahead);
         END_CRIT_SECTION();
     }

@@ -136,7 +136,7 @@ struct Logged {
 };
 
 // The records that draws wrote: the last one, and the one before, if nothing else was written for
-// the page in between.
+// the page in between. A record of nextval_range covers no tick: it is noted as the one before.
 struct LastRecords {
     Logged last;
     Logged before;
@@ -155,6 +155,11 @@ inline LastRecords &logged_on(const OpenPage &page) {
 // Whether the page's last record is one that a draw of this library has noted.
 inline bool has_noted_record(const OpenPage &page) {
     return logged_on(page).last.lsn == PageGetLSN(page.page);
+}
+
+// The same of nextval_range.
+inline bool has_noted_range(const OpenPage &page) {
+    return logged_on(page).before.lsn == PageGetLSN(page.page);
 }
 
 // The notes that we keep on the page (notes.hpp), in the offset of its tuple's t_ctid.

@@ -46,19 +46,24 @@ SQL
 # copy nextval trusts the count, and next_id must not. file_copy writes a checkpoint.
 my $hour_ahead = q(id_lower_bound(clock_timestamp() + interval '1 hour'));
 my $ahead = "SELECT setval('GEN', $hour_ahead >> 23 << 10); SELECT next_id(5, 'GEN')";
-query("CREATE SEQUENCE $_") for qw(one many raised bound ranged counted ahead imaged);
+query("CREATE SEQUENCE $_") for qw(one many raised bound ranged counted ahead imaged imaged_range);
 query($ahead =~ s/GEN/imaged/gr);
 
-# On a sequence whose row was locked by PostgreSQL 9.0 or earlier, core corrects a hint at the next look at it, and logs the
+# On sequences whose rows were locked by PostgreSQL 9.0 or earlier, core corrects a hint at the next look at one, and logs its
 # page for it.
-my ($file, $row) = split /\|/, query(q{CREATE EXTENSION pageinspect;
-	SELECT pg_relation_filepath('imaged'), lp_off FROM heap_page_items(get_raw_page('imaged', 0))});
+query('CREATE EXTENSION pageinspect');
+my @imaged = qw(imaged imaged_range);
+my @rows = map { query("SELECT pg_relation_filepath('$_'), lp_off FROM heap_page_items(get_raw_page('$_', 0))") } @imaged;
 $node->stop;
 run_log([ 'pg_checksums', '--disable', '-D', $node->data_dir ]);
-open my $page, '+<:raw', $node->data_dir . "/$file" or die;
-sysseek $page, $row + 4, 0;
-syswrite $page, pack('L', 3);
-close $page;
+for (@rows)
+{
+	my ($file, $row) = split /\|/;
+	open my $page, '+<:raw', $node->data_dir . "/$file" or die;
+	sysseek $page, $row + 4, 0;
+	syswrite $page, pack('L', 3);
+	close $page;
+}
 restart_at('+0');
 query('CREATE DATABASE origin');
 query(q{CREATE EXTENSION shardid; CREATE SEQUENCE plain; CREATE SEQUENCE q; SELECT nextval('plain'), next_id(5), nextval_range('q', 5)}, 'origin');
@@ -67,17 +72,20 @@ query(<<'SQL');
 SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000);
 CHECKPOINT;
 SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised'), nextval_range('ranged', 20), nextval('counted');
-SELECT next_id(5, 'imaged');
+SELECT next_id(5, 'imaged'), nextval_range('imaged_range', 20);
 CHECKPOINT;
 SQL
 one_id('ALTER rolled back after a checkpoint', 'written', first => q{CREATE SEQUENCE written; SELECT next_id(5, 'written')},
 	before => q{ALTER SEQUENCE written CACHE 2; SELECT next_id(5, 'written'); CHECKPOINT});
 one_id('an id and a checkpoint', 'one');
 one_id('an id ahead of the clock and a checkpoint', 'ahead', first => ($ahead =~ s/GEN/ahead/gr) . '; CHECKPOINT');
-my $lsn = q(SELECT lsn FROM page_header(get_raw_page('imaged', 0)));
-my ($before, $after) = split /\n/, query("$lsn; SELECT pg_sequence_last_value('imaged') \\g /dev/null\n$lsn");
-isnt($after, $before, 'an image of a page is logged');
-one_id('an image of the page', 'imaged');
+for (@imaged)
+{
+	my $lsn = "SELECT lsn FROM page_header(get_raw_page('$_', 0))";
+	my ($before, $after) = split /\n/, query("$lsn; SELECT pg_sequence_last_value('$_') \\g /dev/null\n$lsn");
+	isnt($after, $before, "$_: an image of the page is logged");
+	one_id("an image of the page of $_", $_, is_range => /range/);
+}
 one_id('ids and two checkpoints', 'many');
 one_id('a range and a checkpoint', 'ranged', is_range => 1);
 one_id('nextval and a checkpoint', 'counted', is_range => 1);

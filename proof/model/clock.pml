@@ -157,10 +157,10 @@ inline find_earned(me) {
 inline write_ahead(time) {
     if
     :: CRASHES && tick > logged ->
-       logged = time - now; /* the lead */
-       logged = (logged + LOGGED_FURTHER <= LOGGED_AHEAD -> LOGGED_AHEAD - logged :
-                (logged < MAX_LEAD || BUG == PAST_MAX_LEAD -> LOGGED_FURTHER : 0));
-       logged = (time + (BUG == CRASHES_ADD_UP -> LOGGED_AHEAD : logged)) * NUMBERS;
+       logged = (time - now + LOGGED_FURTHER <= LOGGED_AHEAD -> now + LOGGED_AHEAD :
+                time + LOGGED_FURTHER);
+       if :: logged > now + MAX_LEAD && BUG != PAST_MAX_LEAD -> logged = now + MAX_LEAD :: else fi;
+       logged = (BUG == CRASHES_ADD_UP -> time + LOGGED_AHEAD : logged) * NUMBERS;
        raise(logged, tick);
        if :: logged > LAST_TICK -> logged = LAST_TICK :: else fi
     :: else

@@ -163,6 +163,7 @@ ok         clock HONEST BORROW=2 $exact: an honest clock, borrowed time
 ok         clock HONEST BORROW=1 RESTART $sooner: an honest clock, borrowed time, RESTART
 ok         clock HONEST BORROW=1 $moved: an honest clock, borrowed time, moved
 ok         clock HONEST CRASHES MICROS=1 END=4: an honest clock, crashes
+ok         clock HONEST CRASHES MICROS=1 END=4 MAX_LEAD=1: the same, with little room
 pace       clock BUG=KEEP_EARNED: any wait has earned a step, faster than real time
 ahead      clock HONEST BUG=OVERTAKE: an id later than a slow clock
 waits      clock BUG=NO_STILL_RULE: a wait for a clock that stands still

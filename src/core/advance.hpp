@@ -102,10 +102,11 @@ inline constexpr std::uint64_t logged_further_ms = 100;
 template <typename W>
 constexpr std::uint64_t logged_to(W widths, std::uint64_t tick, std::uint64_t lead_ms,
                                   std::uint64_t max_lead_ms) {
-    const std::uint64_t to_second = lead_ms < logged_ahead_ms ? logged_ahead_ms - lead_ms : 0;
+    const std::uint64_t further = lead_ms + logged_further_ms < logged_ahead_ms
+                                      ? logged_ahead_ms - lead_ms
+                                      : logged_further_ms;
     const std::uint64_t room = lead_ms < max_lead_ms ? max_lead_ms - lead_ms : 0;
-    const std::uint64_t further = room < logged_further_ms ? room : logged_further_ms;
-    return tick_after_ms(widths, tick, to_second > further ? to_second : further);
+    return tick_after_ms(widths, tick, further < room ? further : room);
 }
 
 // How far the tick's time is ahead of clock time `now`, in whole milliseconds; 0 if it is not.

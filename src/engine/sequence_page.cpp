@@ -66,8 +66,7 @@ void keep_pin(PagePin &pin) {
 // INCREMENT from the next.
 uint64 ticks_logged_ahead(const OpenPage &page, int64 increment) {
     if (has_our_remainder(page))
-        return has_noted_record(page) ? logged_on(page).last.up_to - last_tick_of(page)
-                                      : our_remainder(page);
+        return has_noted_record(page) ? logged_on(page).last.up_to - last_tick_of(page) : 0;
     int64 remainder;
     if (__builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
         return 0;

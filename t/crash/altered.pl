@@ -84,6 +84,7 @@ for (@imaged)
 	my $lsn = "SELECT lsn FROM page_header(get_raw_page('$_', 0))";
 	my ($before, $after) = split /\n/, query("$lsn; SELECT pg_sequence_last_value('$_') \\g /dev/null\n$lsn");
 	isnt($after, $before, "$_: an image of the page is logged");
+	is(query("SELECT logged_to = last_ts FROM id_generator_status('$_')"), 't', 'which has its last value only') unless /range/;
 	one_id("an image of the page of $_", $_, is_range => /range/);
 }
 one_id('ids and two checkpoints', 'many');

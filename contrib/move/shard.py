@@ -54,8 +54,8 @@ class Shard:
 
     @staticmethod
     def is_generator(server, name):
-        """Whether next_id has drawn from it: see "Terms" in docs/reference.md."""
-        return server.one(f"SELECT log_cnt < 0 FROM {name}")
+        """Whether it has a layout: next_id, or raise_generator, has given it one."""
+        return server.one(f"SELECT epoch IS NOT NULL FROM {server.extension_schema()}.id_generator_layout(%s)", name)
 
     def leases(self, server):
         """The generators' leases, by the generators' names."""

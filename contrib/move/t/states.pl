@@ -126,7 +126,7 @@ like($said, qr/leased +ids: shard 5 of shop/, 'the lease has moved');
 cmp_ok(on('north', $draw), '>', $again, 'the target draws above the source');
 is(on('north', q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state = 'held')), 1, 'with its lease');
 
-# --- Another layout.
+# --- A generator whose last operation was setval, and another layout.
 
 on('north', <<'SQL');
 SELECT shardid_lease.release_shard('shard5.ids');
@@ -136,9 +136,11 @@ CREATE SCHEMA shard5;
 CREATE SEQUENCE shard5.ids;
 CREATE TABLE shard5.t (id bigint PRIMARY KEY DEFAULT next_id(5, 'shard5.ids', '2024-01-01 00:00+00', 4, 8));
 INSERT INTO shard5.t DEFAULT VALUES;
+SELECT setval('shard5.ids', last_value) FROM shard5.ids;
 SQL
 stops(qr/another layout.*--layout/, 'a layout that is not named', 'switch', 'north', 'south');
 moves('finish', 'north', 'south', '--layout', "'2024-01-01 00:00+00', 4, 8");
+like($said, qr/raised +ids: no id/, 'its layout moves with it');
 is(on('south', 'INSERT INTO shard5.t DEFAULT VALUES RETURNING id > (SELECT max(id) FROM shard5.t)'), 't', 'a layout that is named goes on');
 
 $_->stop for values %node;

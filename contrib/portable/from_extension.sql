@@ -136,10 +136,10 @@ SET LOCAL search_path = :portable;
 
 SELECT DISTINCT format('CALL %s.shardid_grant_marks(%L)', :'portable', grantee) FROM shardid_drawers \gexec
 
--- pg_locks shows them to everybody.
+-- pg_locks shows them to everybody. Workers of autovacuum have no user, and generate no ids.
 CREATE TEMPORARY TABLE shardid_others AS
 SELECT l.pid, l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> pg_backend_pid();
+WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND a.usesysid IS NOT NULL AND l.pid <> pg_backend_pid();
 
 DO $$
 BEGIN

@@ -115,7 +115,8 @@ SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
 DO $$
 DECLARE
     others text[] := ARRAY(SELECT l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-                           WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> pg_backend_pid());
+                           WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND a.usesysid IS NOT NULL
+                             AND l.pid <> pg_backend_pid());
     f record;
 BEGIN
     WHILE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'virtualxid' AND l.virtualxid = ANY (others)) LOOP

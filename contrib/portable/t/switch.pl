@@ -217,6 +217,25 @@ if (my $rounds = $ENV{FULL} ? 10 : $ENV{ROUNDS})
 	cmp_ok($node->safe_psql('restored', 'SELECT id FROM ids.newest'), '>', $last, 'a view works');
 }
 
+# A worker of autovacuum is not waited for: it has no user, and generates no ids.
+query(<<'SQL');
+CREATE FUNCTION public.held(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(9); RETURN 1; END';
+CREATE TABLE public.analyzed (a int) WITH (autovacuum_analyze_threshold = 1);
+CREATE INDEX ON public.analyzed (public.held(a));
+INSERT INTO public.analyzed SELECT generate_series(1, 100);
+ALTER SYSTEM SET autovacuum_naptime = '1s';
+ALTER SYSTEM SET autovacuum = on;
+SQL
+$gate = open_session($node->connstr('portable'));
+ask_safe($gate, 'SELECT pg_advisory_lock(9), pg_reload_conf();');
+await(q(SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND wait_event = 'advisory'));
+{
+	local $ENV{PGOPTIONS} = '-c statement_timeout=60s';
+	is(as_owner('to') . as_owner('from'), '', 'to the extension and back, while autovacuum waits for a lock');
+}
+query("ALTER SYSTEM SET autovacuum = off; SELECT pg_reload_conf()");
+close_session($gate);
+
 # A schema and an owner whose names must be quoted, next to a schema whose unquoted name is the same.
 query(<<'SQL');
 CREATE SCHEMA "Ids" AUTHORIZATION ids_owner;

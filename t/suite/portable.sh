@@ -35,7 +35,7 @@ answers() {
     shared_part "$1" | sed -e '/^WARNING:  ids of generator .* negative/d' -e 's/, as a superuser or with SET on this parameter//' \
         -e 's/has neither USAGE nor UPDATE on it/has not both USAGE and UPDATE on it/' \
         -e 's/With a number that no other database has, .* loads the library\./Pass the shard to next_id(), or call ids.new_id() of contrib\/portable\/README.md. For id_migration_commands, pass function => '"'ids.new_id()'."'/' \
-        -e 's/^\(HINT: *Run \|.* | Run \|\)GRANT USAGE ON SEQUENCE \(public\.\|"Shop"\)/\1GRANT USAGE, UPDATE ON SEQUENCE \2/'
+        -e 's/^\(HINT: *Run \|.* | Run \|\)GRANT USAGE ON SEQUENCE \(public\.\|hard\.own\|"Shop"\)/\1GRANT USAGE, UPDATE ON SEQUENCE \2/'
 }
 
 input=$TEST_DIR/input

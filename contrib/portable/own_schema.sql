@@ -35,6 +35,9 @@ BEGIN
     END IF;
     SELECT o.name INTO other
     FROM (SELECT relname, relowner FROM pg_class WHERE relnamespace = of_schema.oid AND relname ~ '^(shardid_(seq|mark_[0-9]+)$|public_id_keys)'
+          -- The extension's own is no other role's.
+          AND NOT (relowner = 'pg_database_owner'::regrole
+                   AND of_schema.oid IN (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'shardid'))
           UNION ALL SELECT proname, proowner FROM pg_proc WHERE pronamespace = of_schema.oid
           UNION ALL SELECT oprname, oprowner FROM pg_operator WHERE oprnamespace = of_schema.oid) o (name, owner)
     -- What is called here may be found among them. Superusers need not plant anything.

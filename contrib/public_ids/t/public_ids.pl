@@ -134,6 +134,17 @@ like(loading('late'), qr/function "decrypt\(bytea,bytea,text\)" in schema "publi
 query('SET client_min_messages = error; DROP EXTENSION pgcrypto CASCADE');
 like(loading('late'), qr/the extension pgcrypto is not in this database.*HINT:  Run CREATE EXTENSION pgcrypto\./s, 'without pgcrypto');
 
+# Next to the extension shardid, whose sequence belongs to pg_database_owner, by the owner of the database and by a superuser.
+query('ALTER ROLE mallory LOGIN');
+for my $role ('mallory', query('SELECT current_user'))
+{
+	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS next_to; CREATE DATABASE next_to OWNER mallory');
+	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($node->host, $node->port, $role);
+	my $load = block_of($page, 'public_ids_load') =~ s/-d shop/-d next_to/gr;
+	is(qx(psql -Xqd next_to -c 'CREATE SCHEMA ids' -c 'CREATE EXTENSION shardid SCHEMA ids' 2>&1; (set -e; $load) 2>&1 | grep -A9 ERROR),
+		'', "into the extension's schema, as $role");
+}
+
 # The texts, in another database, by a role without other rights, whose name is quoted.
 $database = 'texts';
 $node->safe_psql('postgres', 'CREATE DATABASE texts; CREATE ROLE "Ids Owner" LOGIN; ALTER DATABASE texts SET search_path = ids');

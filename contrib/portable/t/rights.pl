@@ -31,9 +31,11 @@ SQL
 
 # The page's blocks, and the output of contrib/portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
 my $page = 'contrib/portable/README.md';
+query('ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO app, PUBLIC');
 like(query("SET search_path = public;\n" . block_of($page, 'sql-only-number') . block_of($page, 'portable_first')), qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
 my $as_app = 'SET ROLE app; SELECT ids.new_id()';
 like(query($as_app), qr/^\d+$/, 'the rights on the page are enough');
+like(refused("SET ROLE $_; UPDATE ids.this_database SET shard = 77"), qr/42501/, "$_ cannot change the number, whatever default privileges give") for qw(app clerk);
 like(refused("ALTER TABLE ids.this_database ENABLE ROW LEVEL SECURITY; $as_app"), qr/ERROR:  22004: .*"number"/, 'no NULL where the number cannot be read');
 query('ALTER TABLE ids.this_database DISABLE ROW LEVEL SECURITY');
 query('REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC');

@@ -27,8 +27,8 @@ BEGIN;
 SELECT set_config('shardid_portable.schema', :'portable', true), set_config('client_min_messages', 'error', true),
        set_config('lock_timeout', '200ms', true) \g /dev/null
 
--- Those that defaults of columns pass to next_id, the default one, what is the owner's and has the last_value of one,
--- and those of a run that was interrupted.
+-- Those that defaults of columns pass to next_id, the default one, what is the owner's and has the last_value of one, but is
+-- of no identity and no default nextval, and those of a run that was interrupted.
 CREATE TEMPORARY TABLE shardid_generators AS
 SELECT s.oid::regclass AS generator, s.relowner
 FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid
@@ -44,7 +44,12 @@ WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.cla
                     AND p.pronamespace = :'portable'::regnamespace)
        OR s.relowner = quote_ident(current_user)::regrole AND NOT q.seqcycle
        AND pg_sequence_last_value(s.oid) > 1000000000000
-          AND s.relname !~ '^shardid_mark_[0-9]+$');
+          AND s.relname !~ '^shardid_mark_[0-9]+$'
+          -- After an undo plain numbers continue above the ids.
+          AND NOT EXISTS (SELECT FROM pg_depend d LEFT JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+                          WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid
+                            AND pg_get_expr(a.adbin, a.adrelid) ~ '(?<![.\w"])nextval\('
+                             OR d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.deptype = 'i'));
 
 -- Whoever may draw by the extension, with USAGE, is to draw afterwards; but to UPDATE is not this script's to give.
 CREATE TEMPORARY TABLE shardid_drawers AS

@@ -53,6 +53,9 @@ CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5) CHECK (id_shard(id
 CREATE INDEX photos_ts ON photos (id_timestamp(id));
 CREATE VIEW newest AS SELECT id, ts FROM photos, id_parts(id) ORDER BY id DESC LIMIT 1;
 CREATE SEQUENCE short;
+CREATE TABLE plain (id bigserial, no bigint GENERATED ALWAYS AS IDENTITY);
+SELECT setval('plain_id_seq', 4000000000000000000), setval('plain_no_seq', 4000000000000000000) \g /dev/null
+GRANT USAGE ON SEQUENCE plain_id_seq, plain_no_seq TO app;
 SELECT next_id(5, 'orders'), next_id(5, 'short', shard_bits => 22, sequence_bits => 0) \g /dev/null
 RESET ROLE;
 SET ROLE mallory;

@@ -267,8 +267,8 @@ def main():
     report[1] = report[1][:-len(" ---: |")] + " --- |"
     report += ["", f"Of {rows:,} rows of {WRITERS} writers; readers ask each {POLL_S * 1000:.0f} ms. late: delivered after a greater id. idle: rows committed while a "
                f"transaction is idle, for {arguments.seconds * 2 // 3} s. A call of `settled_below` takes {alone:.0f} µs, or {among:.0f} µs if {WRITERS} other sessions are in transactions that "
-               f"have generated an id: medians of {RUNS} loops of {CALLS:,}. To read {' / '.join(map(str, SIZES))} rows, `next_rows` takes {by_one} ms, and the four "
-               f"statements around `settled_below` {by_four} ms: medians of {RUNS}. {conditions('bench-new-rows', arguments)}"]
+               f"have generated an id. To read {' / '.join(f'{size:,}' for size in SIZES)} rows, `next_rows` takes {by_one} ms, and the four "
+               f"statements around `settled_below` {by_four} ms. Times are medians of {RUNS}. {conditions('bench-new-rows', arguments)}"]
     write_report(f"{arguments.out}/new_rows.md", report)
     for session in sessions:
         session.connection.close()

@@ -105,9 +105,14 @@ shop('CREATE ROLE clerk LOGIN; ALTER DATABASE shop OWNER TO clerk; GRANT ALL ON 
 my $position = shop('SELECT last_value FROM ids.shardid_seq');
 $node->psql('shop', block_of('operations.md', 'other_shard'), extra_params => [ '-U', 'clerk' ], on_error_stop => 0);
 is(shop('SELECT last_value FROM ids.shardid_seq'), $position, 'another shard: nothing is restarted after an error');
+# A session with the old number is ended, whatever its settings are.
+shop('ALTER DATABASE shop SET plpgsql.check_asserts = off');
+my $old = open_session($node->connstr('shop'));
+my $pid = ask_safe($old, 'SELECT pg_backend_pid();');
 remedy('other_shard');
+is(shop("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 0, 'another shard: sessions with the old number are ended');
 shop(sprintf $insert, 'after');
-is(days_ahead('after'), 0, 'another shard: the true time');
+is(days_ahead('after'), 0, 'and the true time');
 set_fake_clock($clock, '+' . 40 * $days);
 shop(sprintf $insert, 'met');
 is(shop('SELECT count(DISTINCT id) FROM photos'), 8000, 'and no id twice when the time has come');

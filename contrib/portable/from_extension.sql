@@ -25,7 +25,7 @@ SELECT pg_catalog.current_setting('search_path') AS caller_path,
 SET search_path = pg_catalog, pg_temp;
 BEGIN;
 SELECT set_config('shardid_portable.schema', :'portable', true), set_config('client_min_messages', 'error', true),
-       set_config('lock_timeout', '200ms', true) \g /dev/null
+       set_config('lock_timeout', '200ms', true), set_config('quote_all_identifiers', 'off', true) \g /dev/null
 
 -- Those that defaults of columns pass to next_id, the default one, what is the owner's and has the last_value of one, but is
 -- of no identity and no default nextval, and those of a run that was interrupted.

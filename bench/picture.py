@@ -24,7 +24,7 @@ def row(y, label, own, published, spread):
     """A pair of bars to its own scale; a ratio within the spread is none."""
     yield f'<text x="{LEFT}" y="{y}" font-weight="bold">{escape(label)}</text>'
     ratio = own / published
-    told = f", {ratio:.1f} times" if abs(ratio - 1) > spread else ", equal within the spread"
+    told = f", {ratio:.1f} times" if abs(own - published) > spread * max(own, published) else ", within the spread"
     for offset, name, value, more in ((6, "own", own, told), (28, "published", published, "")):
         width = max(2, BAR * value / max(own, published))
         yield (f'<rect class="{name}" x="{LEFT}" y="{y + offset}" width="{width:.0f}" height="18"/>'

@@ -1,17 +1,15 @@
 #!/usr/bin/env bash
-# Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL. In a clone
-# of the last commit it sets version, date and home, commits that, builds into dist/ the zip for PGXN, the source
-# tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it
-# has built (TEST= omits that). This tree stays as it is. At the end it prints the commands that are left, in their order.
+# Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL MAIL. In a clone of the last
+# commit it sets version, date, home and the address for mail, commits that, builds into dist/ the zip for PGXN, the
+# source tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it has built
+# (TEST= omits that). This tree stays as it is. At the end it prints the commands that are left, in their order.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly placeholder=https://shardid.example
-version=${1:-} home=${2:-}
+version=${1:-} home=${2:-} mail=${3:-}
 home=${home%/}
-host=${home#https://}
-host=${host%%/*}
-if [[ ! $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ || ! $home =~ ^https://[^/]+/.+$ ]]; then
-    echo 'usage: packaging/release/release.sh VERSION HOME_URL, as in packaging/release/release.sh 1.0.0 https://git.host/group/shardid' >&2
+if [[ ! $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ || ! $home =~ ^https://[^/]+/.+$ || ! $mail =~ ^[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$ ]]; then
+    echo 'usage: packaging/release/release.sh VERSION HOME_URL MAIL, as in packaging/release/release.sh 1.0.0 https://git.host/group/shardid maintainers@lists.host' >&2
     exit 2
 fi
 if [[ -n $(git status --porcelain) ]]; then
@@ -29,7 +27,7 @@ tree=$work/shardid-$version
 # The one place of the home is META.json; all other files have the same placeholder.
 set_home() {
     git grep -lF shardid.example -- . ':!packaging/release/release.sh' | while read -r file; do
-        sed -i "s#$placeholder/shardid\.git#$home.git#g; s#$placeholder/shardid#$home#g; s#$placeholder/issues#$home/issues#g; s#$placeholder/\?#$home#g; s#@shardid\.example#@$host#g" "$file"
+        sed -i "s#$placeholder/shardid\.git#$home.git#g; s#$placeholder/shardid#$home#g; s#$placeholder/issues#$home/issues#g; s#$placeholder/\?#$home#g; s#developers@shardid\.example#$mail#g" "$file"
     done
 }
 
@@ -39,7 +37,7 @@ set_version() {
     sed -i "s/library_version = \"[0-9.]*\"/library_version = \"$version\"/" src/engine/lease.h
     sed -i "s/^## .* (unreleased)$/## $version ($date)/" CHANGELOG.md
     sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" packaging/debian/changelog
-    sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
+    sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <$mail> - $version-1PGDG/" packaging/rpm/shardid.spec
     sed -i "s/version=[0-9.]* comment/version=$version comment/" contrib/portable/pg_tle.sh
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
     sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/" packaging/cnpg/README.md
@@ -81,7 +79,7 @@ mkdir "$work/scripts"
 cp shardid--*.sql contrib/*/*--*.sql "$work/scripts/"
 (cd "$work/scripts" && sha256sum -- *.sql) >released.sha256
 git add released.sha256
-git -c user.name='shardid developers' -c user.email="developers@$host" commit --quiet -am "Release $version"
+git -c user.name='shardid developers' -c user.email="$mail" commit --quiet -am "Release $version"
 git format-patch --quiet --stdout HEAD~1 >"$dist/release-$version.patch"
 
 export SOURCE_DATE_EPOCH

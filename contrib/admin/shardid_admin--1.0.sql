@@ -33,21 +33,13 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN 'shardid_seq'::pg_catalog.regclass;
 
 -- The smallest id of this time or later.
-CREATE OR REPLACE FUNCTION shardid_admin.first_id(
-    ts pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int)
+CREATE OR REPLACE FUNCTION shardid_admin.first_id(ts pg_catalog.timestamptz, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id_lower_bound(ts, epoch, shard_bits, sequence_bits);
 
 -- The time of an id.
-CREATE OR REPLACE FUNCTION shardid_admin.time_of(
-    id bigint,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int)
+CREATE OR REPLACE FUNCTION shardid_admin.time_of(id bigint, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int)
 RETURNS pg_catalog.timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id_timestamp(id, epoch, shard_bits, sequence_bits);
@@ -303,10 +295,7 @@ END
 $$;
 
 -- The first day that the name of a partition says, and how long it can be at most; NULL if it says none.
-CREATE OR REPLACE FUNCTION shardid_admin.time_in_name(
-    relation pg_catalog.text,
-    OUT first pg_catalog.date,
-    OUT length interval)
+CREATE OR REPLACE FUNCTION shardid_admin.time_in_name(relation pg_catalog.text, OUT first pg_catalog.date, OUT length interval)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     -- Year, and quarter, or week, or month, day and hour.
@@ -559,6 +548,7 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     in_rest bigint;
+    other regrole;
 BEGIN
     IF plan.rest IS NOT NULL THEN
         EXECUTE format('SELECT count(*) FROM %s WHERE %I BETWEEN $1 AND $2', plan.rest, plan.key)
@@ -573,10 +563,14 @@ BEGIN
         END IF;
     ELSIF to_regclass(part) IS NOT NULL OR to_regtype(part) IS NOT NULL THEN
         IF plan.reports THEN
+            SELECT c.relowner::regrole INTO other FROM pg_class p JOIN pg_class c ON c.relowner <> p.relowner
+            WHERE p.oid = plan.parent AND (c.oid = to_regclass(part) OR c.oid IN (SELECT t.relid FROM pg_partition_tree(to_regclass(part)) t)) LIMIT 1;
             RAISE WARNING USING ERRCODE = 'duplicate_table',
                 MESSAGE = format('%s is not a partition of %s', part, plan.name),
                 DETAIL = 'The missing partition would have this name.',
-                HINT = format('Rename it, or, if it is a table for these rows, run %s.', attaching);
+                -- ATTACH would run functions of its owner.
+                HINT = COALESCE('Have it renamed: it belongs to ' || other || '.',
+                                format('Rename it, or, if it is a table for these rows, run %s.', attaching));
         END IF;
     ELSIF in_rest > 0 THEN
         IF plan.reports THEN
@@ -704,8 +698,9 @@ BEGIN
         ELSIF plan.reports AND shardid_admin.time_of(shardid_admin.signed(part.high - 1), plan.epoch, plan.shard_bits, plan.sequence_bits) < plan.oldest THEN
             RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, but its bounds are not those of a period', part.name),
                 DETAIL = 'It stays.',
-                HINT = format('If its rows are not needed, run ALTER TABLE %s DETACH PARTITION %s, and DROP %s %2$s.',
-                              plan.name, part.name, part.kind);
+                HINT = COALESCE((shardid_admin.stranger(plan.parent, part.name)).hint,
+                                format('If its rows are not needed, run ALTER TABLE %s DETACH PARTITION %s, and DROP %s %2$s.',
+                                       plan.name, part.name, part.kind));
         END IF;
     END LOOP;
 END
@@ -922,10 +917,7 @@ COMMENT ON PROCEDURE shardid_admin.maintain_id_partitions(pg_catalog.regclass, i
 -- index run with the rights of the role that reads max(id).
 
 -- The default that id_migration_commands gives to columns: a format, to which the generator is passed.
-CREATE OR REPLACE FUNCTION shardid_admin.new_default(
-    of_function pg_catalog.oid,
-    one_generator pg_catalog.oid,
-    layout pg_catalog.text)
+CREATE OR REPLACE FUNCTION shardid_admin.new_default(of_function pg_catalog.oid, one_generator pg_catalog.oid, layout pg_catalog.text)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -116,6 +116,12 @@ CALL shardid_admin.maintain_id_partitions('shop.events', '1 month', since => now
 CREATE TABLE shop.parted (ev bigint REFERENCES shop.events) PARTITION BY LIST (ev);
 GRANT REFERENCES ON shop.events TO mallory;
 SQL
+# A table of hers with the name of a missing partition: ATTACH would run its CHECK.
+my $ahead = q{SELECT shardid_admin.id_partition_commands('shop.events', '1 month', 4)};
+my ($missing) = query($ahead) =~ /CREATE TABLE (\S+)/;
+is(as('mallory', "CREATE TABLE $missing (id bigint NOT NULL CHECK (planted.one() = 1))"), '', 'a hostile table has the name of a missing partition');
+like(as($superuser, $ahead), qr/WARNING:  \Q$missing\E is not a partition of shop\.events\nDETAIL.*\nHINT:  Have it renamed: it belongs to mallory\.$/, 'no ATTACH of it');
+query("DROP TABLE $missing");
 my $parts = q{FROM pg_inherits WHERE inhparent = 'shop.events'::regclass};
 my $oldest = query("SELECT min(inhrelid::regclass::text) $parts");
 my $index = 'CREATE INDEX ON %s (%s) WHERE planted.one() = 1';
@@ -136,6 +142,8 @@ refused('shop\.heir, which references shop\.events', 'a part of one that refers'
 query("DROP TABLE shop.heir; ALTER TABLE $oldest OWNER TO mallory");
 is(as('mallory', sprintf $index, $oldest, 'id'), '', 'one that is dropped is hostile');
 refused(quotemeta($oldest) . ', which is a partition of shop\.events', 'one that is dropped');
+like(as($superuser, q{SELECT shardid_admin.id_partition_commands('shop.events', '1 week', keep => '1 month')}),
+	qr/NOTICE:  partition \Q$oldest\E is older than keep.*\nDETAIL.*\nHINT:  If no function of another role/, 'no DETACH of one that stays');
 query("DROP TABLE shop.parted, $oldest; CREATE TABLE shop.default_one PARTITION OF shop.events DEFAULT;"
 	  . q{INSERT INTO shop.events SELECT ids.id_lower_bound(now() + interval '9 months'); ALTER TABLE shop.events OWNER TO "Planner"; ALTER TABLE shop.default_one OWNER TO "Planner"});
 like(as('Planner', q{SELECT shardid_admin.id_partition_commands('shop.events', '1 month', 11)}), qr/WARNING:  default partition shop\.default_one has rows.*\nDETAIL.*\nHINT:  If no function of another role/, 'no commands that would run it');

@@ -33,21 +33,22 @@ FROM pg_trigger WHERE tgrelid IN (TABLE own) AND tgenabled IN ('A', 'R')
 UNION ALL
 SELECT format('%%s is a child of %%s, which is elsewhere', inhrelid::regclass, inhparent::regclass)
 FROM pg_inherits WHERE inhrelid IN (TABLE own) AND inhparent NOT IN (TABLE own)"""
-# Objects that the move would leave behind, or that would be dropped with the schema.
-ELSEWHERE = OWN + """
-SELECT format('%%s, which is elsewhere, has a key that refers to %%s', conrelid::regclass, confrelid::regclass)
-FROM pg_constraint WHERE contype = 'f' AND confrelid IN (TABLE own) AND conrelid NOT IN (TABLE own)
-UNION ALL
-SELECT format('%%s, which is elsewhere, is a view of %%s', r.ev_class::regclass, d.refobjid::regclass)
-FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid IN (TABLE own) AND r.ev_class NOT IN (TABLE own)
-UNION ALL
-SELECT format('%%s, which is elsewhere, has a default that uses %%s', a.adrelid::regclass, d.refobjid::regclass)
-FROM pg_depend d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
-WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid IN (TABLE own) AND a.adrelid NOT IN (TABLE own)
-UNION ALL
-SELECT format('%%s, which is elsewhere, is a child of %%s', inhrelid::regclass, inhparent::regclass)
-FROM pg_inherits WHERE inhparent IN (TABLE own) AND inhrelid NOT IN (TABLE own)"""
+# "inside": the schema, what is in it, and what belongs to that and is in no schema itself, as a trigger does to its table.
+INSIDE = """
+WITH RECURSIVE inside (classid, objid) AS (
+    SELECT 'pg_namespace'::regclass::oid, oid FROM pg_namespace WHERE nspname = %s
+    UNION SELECT d.classid, d.objid FROM pg_depend d JOIN inside i ON (d.refclassid, d.refobjid) = (i.classid, i.objid)
+    WHERE CASE WHEN d.refclassid = 'pg_namespace'::regclass THEN d.classid <> 'pg_extension'::regclass
+        ELSE deptype <> 'n' AND NOT EXISTS (SELECT FROM pg_depend n WHERE (n.classid, n.objid, n.refclassid)
+                                            = (d.classid, d.objid, 'pg_namespace'::regclass)) END)"""
+# Objects that the move would leave behind, or that would be dropped with the schema: an extension with one of its members.
+ELSEWHERE = INSIDE + """
+SELECT format('%%s, which does not move, depends on %%s', pg_describe_object(d.classid, d.objid, sub),
+              min(pg_describe_object(i.classid, i.objid, 0)))
+FROM (SELECT classid, objid, objsubid, refclassid, refobjid FROM pg_depend
+      UNION ALL SELECT refclassid, refobjid, 0, classid, objid FROM pg_depend WHERE deptype = 'e')
+    AS d (classid, objid, sub, refclassid, refobjid) JOIN inside i ON (refclassid, refobjid) = (i.classid, i.objid)
+WHERE (d.classid, d.objid) NOT IN (TABLE inside) GROUP BY d.classid, d.objid, sub"""
 # The registry is asked as the owner of the sequence.
 USER_MAPPING = """
 SELECT 1 FROM pg_user_mappings WHERE srvname = %s AND (umuser = 0 OR umuser::regrole::text = %s)"""

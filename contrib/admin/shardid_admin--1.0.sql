@@ -1176,11 +1176,7 @@ $$;
 
 -- The roles with INSERT on each of these tables, and on those of the schema that have the new default, with its generator. Also
 -- through views and rules.
-CREATE OR REPLACE FUNCTION shardid_admin.inserters(
-    columns pg_catalog.jsonb,
-    of_schema pg_catalog.oid,
-    of_function pg_catalog.oid,
-    one_generator pg_catalog.oid)
+CREATE OR REPLACE FUNCTION shardid_admin.inserters(columns pg_catalog.jsonb, of_schema pg_catalog.oid, of_function pg_catalog.oid, one_generator pg_catalog.oid)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1380,16 +1376,17 @@ BEGIN
         (SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s%s;', x.privilege_type, sequence,
                                      CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,
                                      CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), E'\n')
-         FROM aclexplode(c.relacl) x WHERE x.grantee <> c.relowner));
+         FROM aclexplode(c.relacl) x WHERE x.grantee <> c.relowner),
+        -- Without UPDATE the owner cannot call setval either.
+        (SELECT format('REVOKE %s ON SEQUENCE %s FROM %I;', string_agg(p, ', '), sequence, pg_get_userbyid(c.relowner))
+         FROM unnest(ARRAY['SELECT', 'UPDATE', 'USAGE']) p
+         WHERE p NOT IN (SELECT x.privilege_type FROM aclexplode(COALESCE(c.relacl, acldefault('s', c.relowner))) x WHERE x.grantee = c.relowner)
+         HAVING count(*) > 0));
 END
 $$;
 
 -- The commands that restore the columns of a sequence as they are now.
-CREATE OR REPLACE FUNCTION shardid_admin.back_commands(
-    of_sequence pg_catalog.jsonb,
-    u_generator pg_catalog.text,
-    own_generator boolean,
-    layout pg_catalog.text)
+CREATE OR REPLACE FUNCTION shardid_admin.back_commands(of_sequence pg_catalog.jsonb, u_generator pg_catalog.text, own_generator boolean, layout pg_catalog.text)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 #variable_conflict use_column

@@ -1,5 +1,5 @@
 -- move_shard.py installs this on both servers, in a schema of its own: the seal of a shard, and the state of running
--- moves. A shard is a schema.
+-- moves. A shard is a schema. A DBA may call these functions with any search_path.
 
 CREATE SCHEMA IF NOT EXISTS shard_move;
 -- Another role could change what the mover, a superuser, calls.
@@ -68,7 +68,8 @@ END
 $$;
 
 -- The name sorts first: no other trigger of the statement runs before it.
-CREATE OR REPLACE FUNCTION shard_move.guard(guarded regclass, call text, is_always boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION shard_move.guard(guarded regclass, call text, is_always boolean)
+RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
         ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.%s', guarded, call);
@@ -76,13 +77,14 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION shard_move.tables_of(shard name) RETURNS SETOF regclass LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION shard_move.tables_of(shard name) RETURNS SETOF regclass LANGUAGE sql STABLE SET search_path = '' AS $$
     SELECT oid::regclass FROM pg_catalog.pg_class
     WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = shard) AND relkind IN ('r', 'p')
     ORDER BY oid
 $$;
 
-CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean) RETURNS SETOF name LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean)
+RETURNS SETOF name LANGUAGE sql STABLE SET search_path = '' AS $$
     SELECT relname FROM pg_catalog.pg_class
     WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = shard) AND relkind = 'S'
         AND (relname LIKE '%\_sealed') = is_sealed
@@ -97,7 +99,7 @@ DROP FUNCTION IF EXISTS shard_move.seal(name, text, text, boolean, regclass[]);
 -- is_always: the seal also holds for sessions with session_replication_role = replica; not on the target, where such
 -- sessions write the rows.
 CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
     s name;
     t regclass;
@@ -114,7 +116,7 @@ END
 $$;
 
 -- The triggers stay, and allow writes; they are dropped later, since DROP TRIGGER waits for readers.
-CREATE OR REPLACE FUNCTION shard_move.open(shard name, seal text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION shard_move.open(shard name, seal text) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
     s name;
 BEGIN
@@ -126,7 +128,7 @@ END
 $$;
 
 -- Columns, defaults, keys and checks as one text, to be compared between servers.
-CREATE OR REPLACE FUNCTION shard_move.definition_of(shard name) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION shard_move.definition_of(shard name) RETURNS text LANGUAGE sql STABLE SET search_path = '' AS $$
     SELECT coalesce(string_agg(line, E'\n' ORDER BY line COLLATE "C"), '') FROM (
         SELECT format('%s column %s %s%s%s default %s', a.attrelid::regclass, a.attname,
                    format_type(a.atttypid, a.atttypmod), CASE WHEN a.attnotnull THEN ' not null' END, a.attgenerated,

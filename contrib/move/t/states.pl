@@ -97,6 +97,14 @@ like($said, qr/NOBODY CAN WRITE/, 'who is killed does not: status says so');
 is(answer_of($_, $insert), 'ERROR:  25006', "$_: a writer is refused") for sort keys %node;
 stops(qr/another target/, 'a move to another database', 'switch', 'north', address('south', 'other'));
 close_session($gate);
+on('north', <<'SQL');
+CREATE FUNCTION public.left(name, int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'left'; END $$;
+CREATE FUNCTION public.planted(name, name) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
+CREATE OPERATOR public.~~ (LEFTARG = name, RIGHTARG = name, FUNCTION = public.planted);
+SQL
+is(on('north', 'BEGIN; SELECT shard_move.open(shard, seal) FROM shard_move.sealed; ROLLBACK'),
+	'', "a DBA opens it by hand, and calls nothing of other roles'");
+on('north', 'DROP OPERATOR public.~~ (name, name); DROP FUNCTION public.left, public.planted');
 moves('undo', 'north', 'south');
 my $told = on('north', $insert);
 is(on('north', 'SELECT max(id) FROM shard5.photos'), $told, 'undone: the source takes writes');

@@ -103,6 +103,9 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$WITH n AS (SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders)) SELECT FROM n LIMIT 1$$,
     $$SELECT (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1)$$,
     $$SELECT unnest(ARRAY(SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders))) LIMIT 1$$,
+    $$SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders))) LIMIT 1$$,
+    $$SELECT FROM (VALUES ('mailer'), ('all')) r (name), LATERAL (SELECT array_agg(n.id) AS ids FROM shardid_readers.next_rows(name, NULL::orders) n) s ORDER BY s.ids LIMIT 1$$,
+    $$SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders) OFFSET 1$$,
     $$SELECT FROM wrapped() LIMIT 1$$,
     $$SELECT first_one()$$,
     $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
@@ -113,6 +116,7 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$EXPLAIN ANALYZE SELECT FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$EXPLAIN ANALYZE SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
+    $$DO 'DECLARE r record; BEGIN SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows(''mailer'', NULL::orders))) INTO r; END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$,
     $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); FETCH 1 FROM c$$,
     $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); MOVE ALL IN c$$,
@@ -138,6 +142,8 @@ BEGIN
     PERFORM shardid_readers.move_reader('mailer', 0);
     SELECT array_agg(item) AS item INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 2) LIMIT 1;
     RAISE NOTICE '%', r.item;
+    PERFORM shardid_readers.move_reader('mailer', 0);
+    RAISE NOTICE '%', (WITH n AS (SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders, 1)) SELECT count + 1 FROM n);
     PERFORM shardid_readers.move_reader('mailer', 0);
     SELECT * INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 1);
     RAISE NOTICE '%', r.item;

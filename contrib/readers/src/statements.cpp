@@ -91,7 +91,6 @@ void utility(PlannedStmt *planned, More... more) {
 
 struct Sought {
     Oid function;  // if it is not valid, any that is not the server's own
-    bool within_aggregates;
     bool locks_rows;
 };
 
@@ -112,14 +111,11 @@ bool scans(const PlanState *state, void *context) {
                  context);
 }
 
-// Whether a node returns what the function returns. What is written in between is written whole,
-// and what an aggregate without GROUP BY reads is read whole. CTEs that read others twice make the
-// walk long.
+// Whether a node returns what the function returns. What is written in between is written whole.
+// CTEs that read others twice make the walk long.
 bool returns_rows_of(PlanState *state, void *context) {
     CHECK_FOR_INTERRUPTS();
-    if (state == nullptr || IsA(state, ModifyTableState) ||
-        (IsA(state, AggState) && !static_cast<Sought *>(context)->within_aggregates &&
-         reinterpret_cast<AggState *>(state)->aggstrategy == AGG_PLAIN))
+    if (state == nullptr || IsA(state, ModifyTableState))
         return false;
     if (scans(state, context) ||
         (IsA(state, ProjectSetState) &&
@@ -130,10 +126,35 @@ bool returns_rows_of(PlanState *state, void *context) {
     return planstate_tree_walker(state, as_tree_walker(returns_rows_of), context);
 }
 
+// An aggregate without GROUP BY, or no table: all that is read is in the first row.
+bool is_one_row(const PlanState *state) {
+    switch (nodeTag(state)) {
+        case T_AggState:
+            return reinterpret_cast<const AggState *>(state)->aggstrategy == AGG_PLAIN;
+        case T_ResultState:
+            return outerPlanState(state) == nullptr;
+        case T_LimitState:
+        case T_SortState:
+            return is_one_row(outerPlanState(state));
+        case T_SubqueryScanState:
+            return is_one_row(reinterpret_cast<const SubqueryScanState *>(state)->subplan);
+        case T_CteScanState:
+            return is_one_row(reinterpret_cast<const CteScanState *>(state)->cteplanstate);
+        default:
+            return false;
+    }
+}
+
+bool limits(PlanState *state) {
+    return IsA(state, LimitState) &&
+           (reinterpret_cast<LimitState *>(state)->limitOffset != nullptr ||
+            !is_one_row(outerPlanState(state)));
+}
+
 // Also of a subquery that is executed first.
 bool limits_rows_of(PlanState *state, void *context) {
     return state != nullptr &&
-           ((IsA(state, LimitState) && returns_rows_of(state, context)) ||
+           ((limits(state) && returns_rows_of(state, context)) ||
             planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
 }
 
@@ -197,7 +218,7 @@ bool may_fetch_fewer() {
         return true;
     if (ActivePortal == nullptr)
         return false;
-    Sought any{InvalidOid, true, false};
+    Sought any{InvalidOid, false};
     if (ActivePortal->queryDesc != nullptr)
         return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
     switch (ActivePortal->commandTag) {
@@ -272,7 +293,7 @@ void check_fetches_all(Oid function, int64 rows) {
         if (statement->query == nullptr)
             continue;
         const QueryDesc *query = statement->query;
-        Sought wanted{statement == innermost ? function : InvalidOid, true,
+        Sought wanted{statement == innermost ? function : InvalidOid,
                       (query->operation != CMD_SELECT && query->operation != CMD_INSERT) ||
                           query->plannedstmt->rowMarks != NIL ||
                           query->plannedstmt->hasModifyingCTE};
@@ -291,10 +312,10 @@ void check_fetches_all(Oid function, int64 rows) {
             refuse_fewer(
                 "It discards them, as do EXPLAIN ANALYZE, MOVE, and a SELECT of a function in SQL "
                 "that does not return its rows.");
-        wanted.within_aggregates = false;
         if (limits_rows_of(plan, &wanted))
             refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");
-        if (statement->count != 0 && !statement->is_loop && returns_rows_of(rows_of, &wanted)) {
+        if (statement->count != 0 && !statement->is_loop && !is_one_row(rows_of) &&
+            returns_rows_of(rows_of, &wanted)) {
             if (statement->count < static_cast<uint64>(rows))
                 refuse_fewer(
                     psprintf("The number of rows that it fetches at a time is " UINT64_FORMAT

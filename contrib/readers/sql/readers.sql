@@ -132,6 +132,15 @@ BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped(); COMMIT;
 DO $$DECLARE r record; BEGIN FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP COMMIT; END LOOP; END$$;
 DO $$DECLARE r record; BEGIN FOR r IN SELECT 'first' FROM generate_series(1, 100) UNION ALL SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP COMMIT; END LOOP; END$$;
 DO $$DECLARE r record; BEGIN FOR r IN SELECT * FROM looped() LOOP ROLLBACK; END LOOP; END$$;
+\echo -- Memoize calls it once for equal arguments.
+CREATE TABLE workers AS SELECT 'mailer' AS reader FROM generate_series(1, 3);
+ANALYZE workers;
+\set each 'SELECT n.item FROM workers, LATERAL shardid_readers.next_rows(reader, NULL::orders, 1) n'
+:each;
+SET enable_memoize = off;
+:each;
+RESET enable_memoize;
+SELECT shardid_readers.move_reader('mailer', 0);
 SELECT n.item, l.item FROM shardid_readers.next_rows('mailer', NULL::orders) n, LATERAL (SELECT m.item FROM mails m LIMIT 1) l;
 SELECT shardid_readers.move_reader('mailer', 0);
 DO $$

@@ -151,11 +151,17 @@ bool limits(PlanState *state) {
             !is_one_row(outerPlanState(state)));
 }
 
-// Also of a subquery that is executed first.
-bool limits_rows_of(PlanState *state, void *context) {
+bool memoizes(PlanState *state) {
+    return IsA(state, MemoizeState);
+}
+
+// Whether there is such a node over what the function returns, also in a subquery that is executed
+// first.
+template <bool (*is_such)(PlanState *)>
+bool is_below(PlanState *state, void *context) {
     return state != nullptr &&
-           ((limits(state) && returns_rows_of(state, context)) ||
-            planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
+           ((is_such(state) && returns_rows_of(state, context)) ||
+            planstate_tree_walker(state, as_tree_walker(is_below<is_such>), context));
 }
 
 // Whether one of the subqueries is EXISTS, or any, and returns what the function returns.
@@ -312,7 +318,11 @@ void check_fetches_all(Oid function, int64 rows) {
             refuse_fewer(
                 "It discards them, as do EXPLAIN ANALYZE, MOVE, and a SELECT of a function in SQL "
                 "that does not return its rows.");
-        if (limits_rows_of(plan, &wanted))
+        if (is_below<memoizes>(plan, &wanted))
+            refuse("the statement would return rows of next_rows() more than once",
+                   "It has Memoize, which calls a function once for equal arguments.",
+                   "Run SET enable_memoize = off.");
+        if (is_below<limits>(plan, &wanted))
             refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");
         if (statement->count != 0 && !statement->is_loop && !is_one_row(rows_of) &&
             returns_rows_of(rows_of, &wanted)) {

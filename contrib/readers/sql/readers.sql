@@ -125,6 +125,7 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
 SELECT shardid_readers.move_reader('mailer', 0);
 \echo -- Three rows of the function are six of the statement. A function can return more than at_most rows.
 SELECT try($$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2); FETCH 3 FROM c$$);
+SELECT try($$DECLARE c CURSOR FOR SELECT FROM ROWS FROM (shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 100)) n ORDER BY generate_series DESC; FETCH 3 FROM c$$);
 SELECT try($$DECLARE c CURSOR FOR SELECT FROM wrapped(); FETCH 1000 FROM c$$);
 BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders); COMMIT;
 BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped(); COMMIT;

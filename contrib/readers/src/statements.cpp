@@ -334,7 +334,8 @@ void check_fetches_all(Oid function, int64 rows) {
             while (IsA(plan, SortState))
                 plan = outerPlanState(plan);
             wanted.function = function;
-            if (!scans(plan, &wanted))
+            if (!scans(plan, &wanted) ||
+                list_length(reinterpret_cast<FunctionScan *>(plan->plan)->functions) > 1)
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT
                                       " rows at a time, and might have more than the function.",
                                       statement->count));

@@ -12,13 +12,7 @@ my $any_old = "order_no = 'old ' || 1 + floor(random() * $rows)::int";
 sub of_key { return on(q(SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'orders'::regclass)) }
 
 # The fill, in smaller batches than those of the page.
-my $fill_file = PostgreSQL::Test::Utils::tempdir() . '/fill.sql';
-append_to_file($fill_file, block('add-id-fill') =~ s/5000, 0\.05/rounds(100, 5000) . ', 0.005'/er);
-sub start_fill
-{
-	my ($said) = @_;
-	return IPC::Run::start([ 'psql', '-Xqt', '-d', $node->connstr('shop') . ' user=shop_owner', '-v', 'ON_ERROR_STOP=1', '-f', $fill_file ], '>', $said, '2>&1');
-}
+my $fill_ids = block('add-id-fill') =~ s/5000, 0\.05/rounds(100, 5000) . ', 0.005'/er;
 
 # Times that several rows share, one of them 3,000 rows, as after a bulk load; some before any id's time, one in the future.
 sub create_orders
@@ -63,20 +57,20 @@ for my $version ('extension', 'sql_only')
 	on(block('add-id') =~ s/next_id/$new_id/r);
 
 	# A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
-	# write the rows before. Then the fill is ended.
+	# write the rows before. Then the fill is interrupted.
 	my $open = open_session($node->connstr('shop'), '-U', 'app');
 	ask_safe($open, q(BEGIN; UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';));
-	my $said = '';
-	my $fill = start_fill(\$said);
+	my $fill = open_session($node->connstr('shop'), '-U', 'shop_owner');
+	send_to($fill, $fill_ids);
 	$node->poll_query_until('shop', q(SELECT id IS NOT NULL FROM orders WHERE order_no = 'bulk 1999')) or die 'the fill does not come to the row before';
 	ask_safe($open, q(UPDATE orders SET item = 'open' WHERE order_no IN ('bulk 200', 'bulk 1999');));
+	is(sqlstate_of($fill_ids =~ s/timeout = \K0/'30s'/r), '55006', "$version: a second fill at the same time is refused");
 	is(on(q(SELECT id IS NULL FROM orders WHERE order_no = 'bulk 2000')), 't', "$version: the row that is held has no id");
-	as_superuser(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL pg_temp.fill%' AND pid <> pg_backend_pid()));
-	ok(!$fill->finish, "$version: the fill is interrupted");
+	as_superuser(q(SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL pg_temp.fill%' AND pid <> pg_backend_pid()));
+	like(answer($fill), qr/canceling statement/, "$version: the fill is interrupted");
 	ask_safe($open, 'COMMIT;');
-	close_session($open);
-	$said = '';
-	ok(start_fill(\$said)->finish, "$version: run again, it comes to its end") or diag($said);
+	is(ask_safe($fill, $fill_ids . q(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';)), 0, "$version: run again, it comes to its end, and keeps no lock");
+	close_session($fill);
 	$node->poll_query_until('shop', q(SELECT EXISTS (SELECT FROM orders WHERE ids.id_shard(id) = 5))) or die 'no new row';
 	repeated($_) for split /(?<=;)\n/, block('add-id-end');
 	finish_clients($clients, 1);

@@ -102,7 +102,7 @@ SELECT min(id) FILTER (WHERE ids.id_shard(id) = 5) >= ids.id_lower_bound('$first
                                      FROM generate_series(1, 3) n, generate_series(0, 1023) sequence))
 FROM orders
 SQL
-	my ($key_back, $undo) = split /(?<=;)\n/, block('add-id-undo');
+	my ($wait, $key_back, $undo) = split /(?<=;)\n/, block('add-id-undo');
 	if ($sql_only)
 	{
 		on(block('add-id-key'));
@@ -116,6 +116,9 @@ SQL
 		"$version: no id without a shard number");
 
 	# The way back.
+	ask_safe($open, 'BEGIN; SELECT FROM orders LIMIT 1;');
+	is(sqlstate_of("SET statement_timeout = '30s'; $wait $undo"), '55P03', "$version: the undo does not wait for a reader without an end");
+	close_session($open);
 	on($undo);
 	is(of_key(), $key_before, "$version: undone, the keys are as before");
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: undone, rows can be inserted");

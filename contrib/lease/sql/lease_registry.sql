@@ -415,8 +415,6 @@ SELECT shardid_lease.create_id_space('wide', shard_bits => 31, sequence_bits => 
 DROP FUNCTION typed;
 \echo -- Who drops the extension drops what was granted: only CASCADE does so.
 SELECT try('DROP EXTENSION shardid_lease');
-
-SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
 DROP TABLE answer, confirmed, odd;

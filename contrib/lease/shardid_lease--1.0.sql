@@ -229,14 +229,14 @@ RETURN concat_ws('.', claims,
 
 -- Why the request is refused, whoever holds the shard. If the receipt proves that the registry was set back, the id space
 -- is stopped. seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
-CREATE FUNCTION shardid_lease.check_request(request shardid_lease.request_1, space shardid_lease.id_space, OUT why text, OUT seen bigint)
+CREATE FUNCTION shardid_lease.check_request(request shardid_lease.request_1, space shardid_lease.id_space, OUT why text, OUT seen bigint, OUT is_later boolean)
 LANGUAGE plpgsql AS $body$
 DECLARE
     last_shard bigint := (1::bigint << space.shard_bits) - 1;
     other_space boolean := coalesce(request.registry <> space.identity, false);
     claims text[] := string_to_array(request.receipt, '.');
 BEGIN
-    seen := 0;
+    seen := 0; is_later := false;
     why := CASE
         WHEN space.name IS NULL THEN format('id space "%s" does not exist', request.space)
         WHEN num_nulls(request.origin, request.family, request.moved_at, request.place, request.host, request.database) > 0
@@ -270,7 +270,8 @@ BEGIN
             UPDATE shardid_lease.id_space s
             SET was_set_back = true, not_before = greatest(s.not_before, claims[4]::bigint)
             WHERE s.identity = space.identity AND s.branch = space.branch RETURNING * INTO space;
-            why := CASE WHEN FOUND THEN shardid_lease.why_stopped(space) ELSE 'the id space was confirmed or dropped meanwhile' END;
+            is_later := NOT FOUND;
+            why := CASE WHEN is_later THEN 'the id space was confirmed or dropped meanwhile' ELSE shardid_lease.why_stopped(space) END;
         END IF;
     END IF;
     IF why IS NULL AND (request.bound_epoch, request.bound_shard_bits, request.bound_sequence_bits) <>
@@ -668,11 +669,11 @@ DECLARE
     takes_over boolean := coalesce(request.kind = 'take_over', false);
     returns boolean := coalesce(request.kind = 'return', false);
     started bigint := request.started;
-    why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; clock bigint;
+    why text; later boolean; seen bigint; now_ms bigint; horizon bigint; clock bigint;
     drawn_at bigint; own boolean; stays boolean; same boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request.space;
-    SELECT * INTO why, seen FROM shardid_lease.check_request(request, space);
+    SELECT * INTO why, seen, later FROM shardid_lease.check_request(request, space);
     IF why IS NULL AND chosen IS NULL THEN
         -- An earlier transaction, whose answer was lost, may have chosen one for this origin.
         later := NOT shardid_lease.try_shard_lock(request.origin, -1);

@@ -314,8 +314,6 @@ $body$;
 CREATE FUNCTION shardid_lease.owned_spaces(caller regrole) RETURNS text[] LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM shardid_lease.check_durability();
-    -- As drop_id_space() does before it waits for an id space.
-    LOCK TABLE shardid_lease.id_space IN ROW EXCLUSIVE MODE;
     PERFORM FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner) ORDER BY s.name FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = 'there is no id space that the caller owns',
@@ -367,8 +365,9 @@ BEGIN
             HINT = 'Pass an interval that is not shorter than the lease, and together with it at most 6 hours.';
     END IF;
     PERFORM shardid_lease.check_layout(epoch, shard_bits, sequence_bits);
-    -- Before the row: of two transactions that lock the table after their rows, neither gets the lock.
-    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
+    -- Before the row: a session that waits for this lock must not have a row that the lock's holder waits for. So the lock
+    -- is one for which no change of a row waits.
+    LOCK TABLE shardid_lease.id_space IN SHARE UPDATE EXCLUSIVE MODE;
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
@@ -390,10 +389,10 @@ CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURN
 DECLARE
     dropped shardid_lease.id_space;
 BEGIN
-    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
+    LOCK TABLE shardid_lease.id_space IN SHARE UPDATE EXCLUSIVE MODE;
     dropped := shardid_lease.owned_space(caller, name);
     -- After it has waited for open transactions that grant requests, it sees what they have granted.
-    PERFORM FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
+    SELECT * INTO dropped FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
     IF dropped.not_before > 0 OR EXISTS (
             SELECT FROM shardid_lease.granted_shard g WHERE g.space = dropped.name AND g.serial > 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('id space "%s" is in use', dropped.name),

@@ -8,9 +8,15 @@ from capacity import SOURCE, TARGET, lacking
 from server import Trouble
 from shard import LONGEST_NAME, SUFFIX
 
-# "own": the relations of the schema.
-OWN = "WITH own AS (SELECT oid FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s))"
-UNFIT = OWN + """
+# "inside": the schema, what is in it, and what belongs to that and is in no schema itself, as a trigger does to its table.
+INSIDE = """
+WITH RECURSIVE inside (classid, objid) AS (
+    SELECT 'pg_namespace'::regclass::oid, oid FROM pg_namespace WHERE nspname = %s
+    UNION SELECT d.classid, d.objid FROM pg_depend d JOIN inside i ON (d.refclassid, d.refobjid) = (i.classid, i.objid)
+    WHERE CASE WHEN d.refclassid = 'pg_namespace'::regclass THEN d.classid <> 'pg_extension'::regclass
+        ELSE deptype <> 'n' AND NOT EXISTS (SELECT FROM pg_depend n WHERE (n.classid, n.objid, n.refclassid)
+                                            = (d.classid, d.objid, 'pg_namespace'::regclass)) END)"""
+UNFIT = INSIDE + """, own (oid) AS (SELECT objid FROM inside WHERE classid = 'pg_class'::regclass)
 SELECT format('%%s is not logged', oid::regclass) FROM pg_class
 WHERE oid IN (TABLE own) AND relkind IN ('r', 'p', 'S') AND relpersistence <> 'p'
 UNION ALL
@@ -32,15 +38,14 @@ SELECT format('%%s has a trigger %%I that fires for replicated rows, too', tgrel
 FROM pg_trigger WHERE tgrelid IN (TABLE own) AND tgenabled IN ('A', 'R')
 UNION ALL
 SELECT format('%%s is a child of %%s, which is elsewhere', inhrelid::regclass, inhparent::regclass)
-FROM pg_inherits WHERE inhrelid IN (TABLE own) AND inhparent NOT IN (TABLE own)"""
-# "inside": the schema, what is in it, and what belongs to that and is in no schema itself, as a trigger does to its table.
-INSIDE = """
-WITH RECURSIVE inside (classid, objid) AS (
-    SELECT 'pg_namespace'::regclass::oid, oid FROM pg_namespace WHERE nspname = %s
-    UNION SELECT d.classid, d.objid FROM pg_depend d JOIN inside i ON (d.refclassid, d.refobjid) = (i.classid, i.objid)
-    WHERE CASE WHEN d.refclassid = 'pg_namespace'::regclass THEN d.classid <> 'pg_extension'::regclass
-        ELSE deptype <> 'n' AND NOT EXISTS (SELECT FROM pg_depend n WHERE (n.classid, n.objid, n.refclassid)
-                                            = (d.classid, d.objid, 'pg_namespace'::regclass)) END)"""
+FROM pg_inherits WHERE inhrelid IN (TABLE own) AND inhparent NOT IN (TABLE own)
+UNION ALL
+SELECT format('%%s uses no sequence of the schema, so the target could repeat values', pg_describe_object(classid, objid, 0))
+FROM pg_depend JOIN inside USING (classid, objid)
+    LEFT JOIN pg_class s ON refclassid = 'pg_class'::regclass AND refobjid = s.oid AND s.relkind = 'S'
+    LEFT JOIN pg_proc p ON refclassid = 'pg_proc'::regclass AND refobjid = p.oid AND prosrc LIKE 'shardid_next_id%%'
+WHERE classid IN ('pg_attrdef'::regclass, 'pg_type'::regclass) GROUP BY classid, objid
+HAVING bool_or(s.oid NOT IN (TABLE own)) OR count(p) > 0 AND count(s) = 0"""
 # Objects that the move would leave behind, or that would be dropped with the schema: an extension with one of its members.
 ELSEWHERE = INSIDE + """
 SELECT format('%%s, which does not move, depends on %%s', pg_describe_object(d.classid, d.objid, sub),

@@ -91,9 +91,6 @@ RETURNS SETOF name LANGUAGE sql STABLE SET search_path = '' AS $$
     ORDER BY oid
 $$;
 
--- Of an earlier version: with it a call would not be unique.
-DROP FUNCTION IF EXISTS shard_move.seal(name, text, text, boolean, regclass[]);
-
 -- Waits for all open transactions that have written to the tables or drawn from the sequences, also prepared ones.
 -- After the commit every write is refused, from every role and with every plan, and no sequence is found by its name.
 -- is_always: the seal also holds for sessions with session_replication_role = replica; not on the target, where such

@@ -6,10 +6,6 @@ use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 start_with_shard_on('south');
-on($_, <<'SQL') for sort keys %node;
-CREATE SCHEMA shard_move;
-CREATE FUNCTION shard_move.seal(name, text, text, boolean, regclass[] DEFAULT '{}') RETURNS void LANGUAGE sql AS '';
-SQL
 moves('copy', 'south', 'north');
 
 on('south', <<'SQL');

@@ -197,14 +197,6 @@ bool throws_away(const QueryDesc *query) {
            psprintf("%s Rows that it does not fetch would count as read.", detail), hint);
 }
 
-int spi_calls(MemoryContext context) {
-    int calls = 0;
-    for (MemoryContext child = context == nullptr ? nullptr : context->firstchild; child != nullptr;
-         child = child->nextchild)
-        calls += strcmp(child->name, "SPI Proc") == 0 ? 1 : 0;
-    return calls;
-}
-
 bool is_executing(MemoryContext context) {
     if (strcmp(context->name, "ExecutorState") == 0)
         return true;
@@ -214,9 +206,21 @@ bool is_executing(MemoryContext context) {
     return false;
 }
 
+// How many functions and statements SPI is executing; a cursor has a portal.
+int spi_calls(MemoryContext context) {
+    int calls = 0;
+    for (MemoryContext child = context == nullptr ? nullptr : context->firstchild; child != nullptr;
+         child = child->nextchild)
+        if (strcmp(child->name, "SPI Proc") == 0)
+            calls += 1 + spi_calls(child);
+        else if (strcmp(child->name, "SPI Exec") == 0)
+            calls += is_executing(child) ? 1 : 0;
+    return calls;
+}
+
 // Whether the statements around, which are not known, may fetch fewer rows than there are. Not if
-// there is one function around, and it was called by DO or CALL or returns one row; nor if COPY,
-// CREATE TABLE AS or SELECT INTO is planned, which is executed after that.
+// there is one function around that executes none, and it was called by DO or CALL or returns one
+// row; nor if COPY, CREATE TABLE AS or SELECT INTO is planned, which is executed after that.
 bool may_fetch_fewer() {
     if (spi_calls(TopTransactionContext) +
             (ActivePortal == nullptr ? 0 : spi_calls(ActivePortal->portalContext)) >

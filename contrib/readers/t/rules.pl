@@ -17,6 +17,7 @@ BEGIN
 	RETURN QUERY SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most);
 END
 $$;
+CREATE FUNCTION rows_in_sql(reader text) RETURNS SETOF orders LANGUAGE sql AS $$ SELECT * FROM shardid_readers.next_rows(reader, NULL::orders) $$;
 CREATE FUNCTION id_of(reader text, at_most int DEFAULT 1000) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	r orders;
@@ -102,10 +103,15 @@ for my $sql (
 	"INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1",
 	"CREATE PROCEDURE pg_temp.p() LANGUAGE sql AS \$\$ INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1 \$\$; CALL pg_temp.p()",
 	"COPY (SELECT FROM rows_of('$around') LIMIT 1) TO '/dev/null'",
-	qq{DO 'DECLARE r record; BEGIN SELECT * INTO r FROM rows_of(''$around''); END'})
+	map { ("DO '$_'", "BEGIN; DO '$_'; COMMIT", "CREATE FUNCTION pg_temp.f() RETURNS void LANGUAGE plpgsql AS '$_'; SELECT pg_temp.f()") }
+		"DECLARE r record; BEGIN SELECT * INTO r FROM rows_of(''$around''); END", "BEGIN IF EXISTS (SELECT FROM rows_of(''$around'')) THEN END IF; END")
 {
-	close_session($reader), $reader = open_session($node);
-	like(ask($reader, "$sql;"), qr/before the library/, "first in its session: $sql");
+	for my $function (qw(rows_of rows_in_sql))
+	{
+		my $first = $sql =~ s/rows_of/$function/r;
+		close_session($reader), $reader = open_session($node);
+		like(ask($reader, "$first;"), qr/before the library/, "first in its session: $first");
+	}
 }
 is(next_items($around), 'around around around', 'it has lost none');
 close_session($reader), $reader = open_session($node);

@@ -98,13 +98,8 @@ $$;
 
 -- A table that the caller may partition by time: its names, its key, its default partition.
 CREATE OR REPLACE FUNCTION shardid_admin.partitioned_table(
-    parent pg_catalog.regclass,
-    OUT schema pg_catalog.text,
-    OUT relation pg_catalog.text,
-    OUT name pg_catalog.text,
-    OUT key pg_catalog.text,
-    OUT key_number smallint,
-    OUT rest pg_catalog.regclass)
+    parent pg_catalog.regclass, OUT schema pg_catalog.text, OUT relation pg_catalog.text, OUT name pg_catalog.text, OUT key pg_catalog.text,
+    OUT key_number smallint, OUT rest pg_catalog.regclass)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     owner oid;
@@ -159,11 +154,7 @@ $$;
 
 -- The error if a table that is read when this partition leaves its parent has another owner than the parent.
 CREATE OR REPLACE FUNCTION shardid_admin.stranger(
-    parent pg_catalog.regclass,
-    part pg_catalog.regclass,
-    OUT message pg_catalog.text,
-    OUT detail pg_catalog.text,
-    OUT hint pg_catalog.text)
+    parent pg_catalog.regclass, part pg_catalog.regclass, OUT message pg_catalog.text, OUT detail pg_catalog.text, OUT hint pg_catalog.text)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     WITH parts AS MATERIALIZED (
@@ -199,13 +190,7 @@ $$;
 
 -- The length of periods, and the pattern of their partitions' names.
 CREATE OR REPLACE FUNCTION shardid_admin.periods(
-    every interval,
-    ahead int,
-    keep interval,
-    since pg_catalog.timestamptz,
-    OUT months int,
-    OUT hours int,
-    OUT pattern pg_catalog.text)
+    every interval, ahead int, keep interval, since pg_catalog.timestamptz, OUT months int, OUT hours int, OUT pattern pg_catalog.text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     days int;
@@ -246,13 +231,8 @@ $$;
 -- The period of a time: where it begins in local time, its first and its next instant, and its bounds, which are unsigned.
 -- Of an hour that is repeated, the first run belongs to the period before. An hour that is left out is no period.
 CREATE OR REPLACE FUNCTION shardid_admin.period_of(
-    plan pg_catalog.record,
-    at pg_catalog.timestamptz,
-    OUT start timestamp,
-    OUT first pg_catalog.timestamptz,
-    OUT next pg_catalog.timestamptz,
-    OUT low numeric,
-    OUT high numeric)
+    plan pg_catalog.record, at pg_catalog.timestamptz, OUT start timestamp, OUT first pg_catalog.timestamptz,
+    OUT next pg_catalog.timestamptz, OUT low numeric, OUT high numeric)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     local_time timestamp := at AT TIME ZONE plan.timezone;
@@ -331,11 +311,7 @@ $$;
 -- What the default passes to next_id tells the layout, also in functions that the default calls, if none computes with the result. Of a
 -- body that is no SQL body only a call without a layout is understood. There is no call if the epoch or a width is an expression.
 CREATE OR REPLACE FUNCTION shardid_admin.default_of(
-    parent pg_catalog.regclass,
-    key_number smallint,
-    OUT expression pg_catalog.text,
-    OUT call pg_catalog.text,
-    OUT last_values bigint[])
+    parent pg_catalog.regclass, key_number smallint, OUT expression pg_catalog.text, OUT call pg_catalog.text, OUT last_values bigint[])
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     next_ids CONSTANT oid[] := ARRAY(SELECT p.oid FROM pg_proc p WHERE p.proname = 'next_id'
@@ -380,14 +356,8 @@ $$;
 -- The layout of the ids of a table, of which some is passed, and the later one of the clock and the generator's last id.
 -- Another layout would make partitions that get no rows.
 CREATE OR REPLACE FUNCTION shardid_admin.layout_of(
-    parent pg_catalog.regclass,
-    name pg_catalog.text,
-    key_number smallint,
-    present pg_catalog.timestamptz,
-    INOUT epoch pg_catalog.timestamptz,
-    INOUT shard_bits int,
-    INOUT sequence_bits int,
-    OUT latest pg_catalog.timestamptz)
+    parent pg_catalog.regclass, name pg_catalog.text, key_number smallint, present pg_catalog.timestamptz,
+    INOUT epoch pg_catalog.timestamptz, INOUT shard_bits int, INOUT sequence_bits int, OUT latest pg_catalog.timestamptz)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     of_default record;
@@ -494,12 +464,7 @@ $$;
 -- of foreign keys stay on. Until the end nobody else writes to it. The INSERT comes after ATTACH: a publication of the table then sends
 -- it, as it does the DELETE.
 CREATE OR REPLACE FUNCTION shardid_admin.moving_commands(
-    plan pg_catalog.record,
-    part pg_catalog.text,
-    creation pg_catalog.text,
-    attaching pg_catalog.text,
-    low numeric,
-    high numeric)
+    plan pg_catalog.record, part pg_catalog.text, creation pg_catalog.text, attaching pg_catalog.text, low numeric, high numeric)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -537,12 +502,7 @@ $$;
 
 -- Whether a missing partition cannot be created, of which it warns.
 CREATE OR REPLACE FUNCTION shardid_admin.is_obstructed(
-    plan pg_catalog.record,
-    leaving pg_catalog.text,
-    part pg_catalog.text,
-    creation pg_catalog.text,
-    attaching pg_catalog.text,
-    low numeric,
+    plan pg_catalog.record, leaving pg_catalog.text, part pg_catalog.text, creation pg_catalog.text, attaching pg_catalog.text, low numeric,
     high numeric)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -590,11 +550,7 @@ $$;
 
 -- The commands that create the partitions of all periods from this time on that are missing.
 CREATE OR REPLACE FUNCTION shardid_admin.missing_partitions(
-    plan pg_catalog.record,
-    ahead int,
-    since pg_catalog.timestamptz,
-    OUT command pg_catalog.text,
-    OUT step pg_catalog.text)
+    plan pg_catalog.record, ahead int, since pg_catalog.timestamptz, OUT command pg_catalog.text, OUT step pg_catalog.text)
 RETURNS SETOF pg_catalog.record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -708,18 +664,8 @@ $$;
 
 -- The commands of id_partition_commands, and as steps that a procedure can run.
 CREATE OR REPLACE FUNCTION shardid_admin.partition_steps(
-    parent pg_catalog.regclass,
-    every interval,
-    ahead int,
-    keep interval,
-    since pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int,
-    timezone pg_catalog.text,
-    reports boolean,
-    OUT command pg_catalog.text,
-    OUT step pg_catalog.text)
+    parent pg_catalog.regclass, every interval, ahead int, keep interval, since pg_catalog.timestamptz, epoch pg_catalog.timestamptz,
+    shard_bits int, sequence_bits int, timezone pg_catalog.text, reports boolean, OUT command pg_catalog.text, OUT step pg_catalog.text)
 RETURNS SETOF pg_catalog.record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
 SET standard_conforming_strings = on SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET timezone = 'UTC' AS $$
@@ -943,7 +889,7 @@ END
 $$;
 
 -- Every column whose value comes from a sequence, and those of other schemas that share one by their defaults (not is_here). Of
--- a partitioned table with an identity the partitions have one, too, from PostgreSQL 17 on.
+-- a partitioned table with an identity the partitions have one, too, from PostgreSQL 17 on (of_parent): they are where that is.
 CREATE OR REPLACE FUNCTION shardid_admin.sequence_columns(of_schema pg_catalog.oid)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -954,8 +900,8 @@ BEGIN
         FROM pg_depend q JOIN pg_sequence s ON s.seqrelid = q.refobjid JOIN pg_attrdef d ON d.oid = q.objid JOIN pg_class c ON c.oid = d.adrelid
         WHERE q.classid = 'pg_attrdef'::regclass AND q.refclassid = 'pg_class'::regclass)
     SELECT jsonb_agg(to_jsonb(k)) FROM (
-        SELECT c.relnamespace = of_schema AS is_here, c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
-               a.attidentity AS identity, a.attidentity <> '' AND c.relispartition AND a.attinhcount > 0 AS of_parent,
+        SELECT COALESCE(i.home, c.relnamespace) = of_schema AS is_here, c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
+               a.attidentity AS identity, COALESCE(i.of_parent, false) AS of_parent,
                c.relkind = 'p' AS is_parted, c.relkind = 'f' AS is_foreign, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
                COALESCE(i.seq, e.seq) AS seq, i.seq AS identity_seq, format_type(shardid_admin.base_type(a.atttypid), NULL) AS type, e.is_plain,
                e.cast_to <> format_type(a.atttypid, NULL) AS is_other_type
@@ -976,11 +922,13 @@ BEGIN
                          substring(y.expression FROM $re$'((?:[a-z_][a-z0-9_]*|"[^"'\\]+")(?:\.(?:[a-z_][a-z0-9_]*|"[^"'\\]+"))?)'::text$re$) AS late
                   FROM pg_get_expr(d.adbin, d.adrelid) y (expression)) x) e ON true
         LEFT JOIN LATERAL (
-            SELECT q.objid AS seq FROM pg_depend q JOIN pg_attribute o ON o.attrelid = q.refobjid AND o.attnum = q.refobjsubid
+            SELECT q.objid AS seq, r.relnamespace AS home, r.oid <> c.oid AS of_parent
+            FROM pg_depend q JOIN pg_attribute o ON o.attrelid = q.refobjid AND o.attnum = q.refobjsubid JOIN pg_class r ON r.oid = q.refobjid
             WHERE a.attidentity <> '' AND q.classid = 'pg_class'::regclass AND q.refclassid = 'pg_class'::regclass AND q.deptype = 'i'
               AND q.refobjid IN (c.oid, pg_partition_root(c.oid)) AND o.attname = a.attname
             ORDER BY q.refobjid = c.oid DESC LIMIT 1) i ON true
         WHERE (c.relnamespace = of_schema
+               OR a.attidentity <> '' AND (SELECT r.relnamespace FROM pg_class r WHERE r.oid = pg_partition_root(c.oid)) = of_schema
                OR d.oid IN (SELECT o.attrdef FROM uses u JOIN uses o ON o.seq = u.seq WHERE u.is_here AND NOT o.is_here))
           AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
           AND (a.attidentity <> '' OR e.expression ~ '\mnextval\(')
@@ -1031,10 +979,12 @@ BEGIN
     -- What does not hold each value of its sequence, or computes with it.
     sharing AS MATERIALIZED (
         SELECT seq, string_agg(format('%s.%s', name, col), ', ' ORDER BY name, num) AS columns
-        FROM c WHERE identity = '' AND (type <> 'bigint' OR NOT is_plain OR is_other_type) GROUP BY seq)
-    SELECT jsonb_agg(to_jsonb(c) || jsonb_build_object('why_not',
-               CASE WHEN NOT c.is_here THEN ''
-                    WHEN c.is_foreign THEN 'is in a foreign table: not changed.'
+        FROM c WHERE identity = '' AND (type <> 'bigint' OR NOT is_plain OR is_other_type) GROUP BY seq),
+    reasons AS MATERIALIZED (
+        SELECT c.*,
+               CASE WHEN NOT c.is_here AND c.of_parent THEN format('has the identity of %s: not changed. It changes with that table.', pg_partition_root(c.rel)::regclass)
+                    WHEN NOT c.is_here THEN ''
+                    WHEN c.is_foreign AND NOT c.of_parent THEN 'is in a foreign table: not changed.'
                     WHEN c.identity = '' AND (NOT c.is_plain OR c.type = 'bigint' AND c.is_other_type) THEN format('has a default that is more than nextval: not changed. It is %s.', c.expression)
                     WHEN c.seq IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', c.expression)
                     WHEN c.identity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.seq AND q.deptype = 'i')
@@ -1050,13 +1000,13 @@ BEGIN
                     WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
                     WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
                                  WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND quote_ident(pa.attname) = c.col
-                                   AND (p.partrelid = c.rel OR p.partrelid IN (SELECT pg_partition_ancestors(c.rel))))
+                                   AND p.partrelid IN (SELECT pg_partition_ancestors(c.rel) UNION ALL SELECT t.relid FROM pg_partition_tree(c.rel) t))
                          THEN 'is the key of its partitions: not changed. First make partitions for the new ids.'
                     WHEN (SELECT seqcycle FROM pg_sequence WHERE seqrelid = c.seq) THEN 'has a sequence that cycles, whose values are no ids: not changed.'
                     WHEN sharing.columns <> '' THEN
                         format('shares its sequence with columns that would not hold its values after the way back: not changed. '
                                'First make them bigint with the default nextval, or give them another sequence: %s.', sharing.columns)
-               END))
+               END AS why_not
     FROM c LEFT JOIN shardid_admin.integer_referrers(columns) narrow USING (rel, num) LEFT JOIN strange USING (rel) LEFT JOIN sharing USING (seq)
     LEFT JOIN LATERAL (
         SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.rel))) AS size
@@ -1068,7 +1018,12 @@ BEGIN
         SELECT string_agg(DISTINCT w.ev_class::regclass::text, ', ')
         FROM pg_depend q JOIN pg_rewrite w ON w.oid = q.objid
         WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = c.rel
-          AND q.refobjsubid = c.num AND w.ev_class <> c.rel) v (views));
+          AND q.refobjsubid = c.num AND w.ev_class <> c.rel) v (views))
+    -- The columns of an identity change together.
+    SELECT jsonb_agg(to_jsonb(r) || jsonb_build_object('why_not', COALESCE(r.why_not,
+               (SELECT format('shares its identity with %s, which stays: not changed.', min(o.name || '.' || o.col)) FROM reasons o
+                WHERE o.seq = r.seq AND o.why_not <> '' AND o.identity <> '' AND r.identity <> '' HAVING count(*) > 0))))
+    FROM reasons r);
 END
 $$;
 
@@ -1325,11 +1280,7 @@ $$;
 
 -- The commands of id_migration_commands for the columns of a sequence.
 CREATE OR REPLACE FUNCTION shardid_admin.change_commands(
-    of_sequence pg_catalog.jsonb,
-    u_generator pg_catalog.text,
-    own_generator boolean,
-    layout pg_catalog.text,
-    default_call pg_catalog.text,
+    of_sequence pg_catalog.jsonb, u_generator pg_catalog.text, own_generator boolean, layout pg_catalog.text, default_call pg_catalog.text,
     soon bigint)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1355,7 +1306,7 @@ BEGIN
             concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source) END,
         (SELECT string_agg(concat_ws(E'\n',
              CASE WHEN k.identity <> '' AND NOT k.of_parent THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
-             format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, new_id)), E'\n' ORDER BY NOT k.is_parted, k.name)
+             format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, new_id)), E'\n' ORDER BY k.of_parent, NOT k.is_parted, k.name)
          FROM jsonb_to_recordset(u.columns) k (name text, col text, identity text, of_parent bool, is_parted bool)));
 END
 $$;

@@ -72,6 +72,8 @@ CREATE TABLE notes (id bigserial PRIMARY KEY, parent int REFERENCES notes);
 CREATE TABLE remarks (note int REFERENCES notes);
 CREATE TABLE topics (id bigserial PRIMARY KEY, parent smallint REFERENCES topics);
 CREATE TABLE by_id (id bigserial) PARTITION BY RANGE (id);
+CREATE TABLE sub_by_id (id bigserial, n int) PARTITION BY LIST (n);
+CREATE TABLE sub PARTITION OF sub_by_id DEFAULT PARTITION BY RANGE (id);
 CREATE TABLE plain (id bigint DEFAULT 0, at timestamptz DEFAULT now());
 -- Their numbers come from elsewhere: from a domain, a trigger, the default of a view, a function.
 CREATE SEQUENCE elsewhere;
@@ -247,6 +249,26 @@ SET client_min_messages = warning;
 SELECT * FROM defaults WHERE relation::text ~ '^hard' ORDER BY relation::text;
 INSERT INTO hard.b DEFAULT VALUES RETURNING id > (SELECT max(id) FROM hard.parted);
 DROP SCHEMA hard CASCADE;
+
+\echo -- Identities of partitions in another schema: up to PostgreSQL 16 their own, from 17 on that of their table.
+CREATE SCHEMA hard_items; CREATE SCHEMA hard;
+CREATE TABLE hard_items.parted (id bigint GENERATED ALWAYS AS IDENTITY, n int) PARTITION BY LIST (n);
+CREATE TABLE hard.a PARTITION OF hard_items.parted DEFAULT PARTITION BY LIST (n);
+CREATE TABLE hard.leaf PARTITION OF hard.a DEFAULT;
+CREATE TABLE hard.b (id bigint GENERATED ALWAYS AS IDENTITY, n int);
+SELECT current_setting('server_version_num')::int < 170000 AS has_own \gset
+\if :has_own
+ALTER TABLE hard.a ATTACH PARTITION hard.b FOR VALUES IN (1);
+\endif
+SELECT there('hard') AS back_of_hard, there('hard_items') AS way_back \gset
+SELECT relation, expression, (SELECT count(*) FROM shardid_admin.id_migration_commands('hard') c WHERE c !~ '^--')
+FROM defaults WHERE relation IN ('hard_items.parted'::regclass, 'hard.b'::regclass) ORDER BY 1;
+\if :has_own \else
+INSERT INTO hard.a (n) VALUES (2);
+\endif
+SELECT run(:'back_of_hard'), run(:'way_back');
+SELECT attrelid::regclass, attidentity FROM pg_attribute WHERE attrelid IN ('hard_items.parted'::regclass, 'hard.b'::regclass) AND attnum = 1 ORDER BY 1;
+DROP SCHEMA hard, hard_items CASCADE;
 
 \echo -- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
 CREATE SCHEMA hard;

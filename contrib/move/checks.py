@@ -22,8 +22,13 @@ WHERE oid IN (TABLE own) AND relkind IN ('r', 'p', 'S') AND relpersistence <> 'p
 UNION ALL
 SELECT format('%%s has no replica identity, and its rows could not be changed during the move: give it a primary key',
               oid::regclass)
-FROM pg_class c WHERE oid IN (TABLE own) AND relkind = 'r' AND (relreplident = 'n' OR relreplident = 'd' AND NOT EXISTS
-    (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate))
+FROM pg_class c WHERE oid IN (TABLE own) AND relkind = 'r' AND relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index
+    WHERE indrelid = c.oid AND indimmediate AND CASE relreplident WHEN 'd' THEN indisprimary WHEN 'i' THEN indisreplident END)
+UNION ALL
+SELECT format('%%s forces row-level security on %%I, as whom PostgreSQL %%s replicates: use NO FORCE until the switch',
+              c.oid::regclass, rolname, target)
+FROM pg_class c JOIN pg_roles r ON r.oid = relowner, CAST(%s AS int) target
+WHERE c.oid IN (TABLE own) AND relrowsecurity AND relforcerowsecurity AND NOT (rolsuper OR rolbypassrls) AND target >= 16
 UNION ALL
 SELECT format('%%s is a foreign table', oid::regclass) FROM pg_class WHERE oid IN (TABLE own) AND relkind = 'f'
 UNION ALL
@@ -124,7 +129,7 @@ class Checks:
             yield f"pg_dump is of PostgreSQL {version[1]}, older than the source's {self.source.version}"
 
     def of_shard(self):
-        yield from self.source.names(UNFIT, self.shard.name, LONGEST_NAME, len(SUFFIX), SUFFIX)
+        yield from self.source.names(UNFIT, self.shard.name, self.target.version, LONGEST_NAME, len(SUFFIX), SUFFIX)
         yield from self.elsewhere(self.source)
         if not self.shard.tables(self.source):
             yield "the schema has no tables"

@@ -34,15 +34,21 @@ CREATE TRIGGER checks BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION shard
 CREATE POLICY readers ON audit USING (shard5.sees(id));
 CREATE INDEX by_sight ON audit (shard5.sees(id));
 CREATE EXTENSION dblink SCHEMA shard5;
+CREATE TABLE shard5.indexed (a int NOT NULL CONSTRAINT identity UNIQUE);
+ALTER TABLE shard5.indexed REPLICA IDENTITY USING INDEX identity;
+ALTER TABLE shard5.indexed DROP CONSTRAINT identity;
+CREATE ROLE keeper;
+ALTER TABLE shard5.of_another OWNER TO keeper, ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE TABLE shard5.shared (id bigint PRIMARY KEY DEFAULT next_id(5));
 CREATE SEQUENCE numbers;
 CREATE DOMAIN shard5.number AS bigint DEFAULT nextval('numbers');
 SQL
 stops(qr/keyless has no replica identity/, 'a shard with much that is unfit', 'switch', 'north', 'south');
-like($said, $_, "$_") for qr/unlogged is not logged/, qr/of_another has a trigger "?always"?/, qr/mine_sealed has a name/, qr/shared uses no sequence of the schema/, qr/shard5.number uses no/,
+like($said, $_, "$_") for qr/indexed has no replica identity/, qr/unlogged is not logged/, qr/of_another has a trigger "?always"?/, qr/mine_sealed has a name/, qr/shared uses no sequence of the schema/, qr/shard5.number uses no/,
   
   map { qr/$_, which does not move, depends on / } 'outside_photo_fkey.*', 'view public.looks', 'column id of .*outside', 'column s of .*audit', 'sane.*', 'policy readers.*', 'trigger checks.*', 'by_sight', 'dblink';
-on('north', 'DROP TABLE outside, audit; DROP EXTENSION dblink; DROP VIEW looks; DROP DOMAIN shard5.number; DROP SEQUENCE numbers; DROP TABLE shard5.shared, shard5.keyless, shard5.unlogged, shard5.of_another; DROP SEQUENCE shard5.mine_sealed');
+is($said =~ /of_another forces row-level security on keeper/ ? 'refused' : 'accepted', $node{south}->pg_version->major >= 16 ? 'refused' : 'accepted', 'FORCE ROW LEVEL SECURITY');
+on('north', 'DROP TABLE outside, audit; DROP EXTENSION dblink; DROP VIEW looks; DROP DOMAIN shard5.number; DROP SEQUENCE numbers; DROP TABLE shard5.shared, shard5.indexed, shard5.keyless, shard5.unlogged, shard5.of_another; DROP SEQUENCE shard5.mine_sealed');
 stops(qr/another layout/, 'another layout than that of the generator', 'switch', 'north', 'south', '--layout', 'shard_bits => 4, sequence_bits => 8');
 stops(qr/one server/, 'to the same server', 'switch', 'north', address('north', 'other'));
 like($said, qr/schema public of the source and None/, 'and to a database without the extension');

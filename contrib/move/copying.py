@@ -140,8 +140,10 @@ class Copying(Situation):
                              f"{self.worker_errors()} errors{last_error(self.target)}")
             time.sleep(0.02)
         self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
-        # After the switch queries need statistics.
+        # After the switch queries need statistics, and materialized views their rows.
         self.target.do(f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}")
+        for view in self.shard.tables(self.target, "m"):
+            self.target.do(f"REFRESH MATERIALIZED VIEW {self.shard.qualified(view)}")
 
     def unsubscribe(self):
         name = self.shard.publication

@@ -462,7 +462,7 @@ $$;
 -- The commands that create a partition, and move its rows there from the default partition.
 -- A DELETE that moves rows would follow foreign keys to them, or be refused by those. Nor may a row that only moves fire triggers. Those
 -- of foreign keys stay on. Until the end nobody else writes to it. The INSERT comes after ATTACH: a publication of the table then sends
--- it, as it does the DELETE.
+-- it, as it does the DELETE. No name depends on search_path, which stays: functions in checks may need it.
 CREATE OR REPLACE FUNCTION shardid_admin.moving_commands(
     plan pg_catalog.record, part pg_catalog.text, creation pg_catalog.text, attaching pg_catalog.text, low numeric, high numeric)
 RETURNS pg_catalog.text
@@ -487,9 +487,9 @@ BEGIN
                       '' ORDER BY p.level, p.relid::oid)
     INTO silencing, waking
     FROM pg_partition_tree(plan.rest) p;
-    RETURN format(E'BEGIN;\n%1$s%2$s;\n%3$s'
+    RETURN format(E'BEGIN;\nSET LOCAL lock_timeout = ''0.3s'';\n%1$s%2$s;\n%3$s'
                   'CREATE TEMPORARY TABLE moved_rows ON COMMIT DROP AS SELECT %4$s FROM %5$s WITH NO DATA;\n'
-                  'WITH moved AS (DELETE FROM %5$s WHERE %6$I BETWEEN %7$L AND %8$L RETURNING %4$s)\n'
+                  'WITH moved AS (DELETE FROM %5$s WHERE %6$I OPERATOR(pg_catalog.>=) %7$L AND %6$I OPERATOR(pg_catalog.<=) %8$L RETURNING %4$s)\n'
                   'INSERT INTO pg_temp.moved_rows SELECT %4$s FROM moved%9$s;\n%10$s;\n'
                   'ALTER TABLE ONLY %11$s DISABLE TRIGGER USER;\n'
                   'INSERT INTO %11$s (%4$s) OVERRIDING SYSTEM VALUE SELECT %4$s FROM pg_temp.moved_rows;\n'

@@ -226,6 +226,9 @@ like($moving, qr/DELETE FROM planner\.counted_rest /, 'rows of the default parti
 query(q{CREATE PUBLICATION of_counted FOR TABLE planner.counted WITH (publish_via_partition_root);
 	SELECT pg_create_logical_replication_slot('counted', 'pgoutput')});
 as_planner('CREATE TRIGGER newer AFTER DELETE ON counted_rest_1 FOR EACH ROW EXECUTE FUNCTION count_rows()');
+$reader = holding('SELECT count(*) FROM planner.counted');
+like((psql_of("SET statement_timeout = '1min'; $moving"))[1], qr/canceling statement due to lock timeout/, 'they do not wait long for a reader');
+close_session($reader);
 $moving =~ s/^BEGIN;\n//;
 my ($until_moved, $then) = $moving =~ /^(.*FROM moved)(.*)$/s;
 my $moving_them = open_session($node, '-U', 'planner');

@@ -26,6 +26,13 @@ GRANT CREATE ON DATABASE $database TO "Planner";
 SET ROLE mallory;
 SQL
 	like(as_role($database, 'Planner', "$path; SELECT 1 = 1"), qr/planted/, "$database: a search_path with planted operators is one");
+	my ($moving) = as_role($database, 'Planner', <<'SQL') =~ /these commands:\n(BEGIN;.*COMMIT;)/s;
+CREATE TABLE planner.moved (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE planner.rest PARTITION OF planner.moved DEFAULT;
+INSERT INTO planner.rest SELECT ids.id_lower_bound(now());
+SELECT shardid_admin.id_partition_commands('planner.moved', '1 month', 0);
+SQL
+	is(as_role($database, 'Planner', "$path; $moving"), '', "$database: nor do the commands that move rows");
 	return is(as_role($database, 'Planner', <<"SQL"), "4\n1|1\n6|3652231968831045632", "$database: which nothing looks at");
 CREATE TABLE planner.events (id bigint PRIMARY KEY DEFAULT ids.next_id(5)) PARTITION BY RANGE (id);
 CREATE TABLE planner.serials (id bigserial);

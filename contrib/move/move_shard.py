@@ -76,10 +76,8 @@ class Move(Switching):
         self.has_done("dropped", f"{self.shard.name} on the {server.label}")
 
     def retire_source(self):
-        """Drops the source's shard, if it has been sealed ever since, and the target is open."""
+        """Drops the source's shard, if it has been sealed ever since."""
         if not self.options.dry_run:
-            if self.state() != "switched":
-                raise Trouble("the shard is not open on the target")
             loose = self.source.names(WITHOUT_SEAL, self.shard.name)
             if loose:
                 raise Trouble(f"somebody has taken the seal off {', '.join(loose)} on the source, and may have written there: "

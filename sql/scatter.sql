@@ -58,16 +58,6 @@ SELECT count(*) AS ids, count(*) FILTER (WHERE scatter_bits(id, bits) < 0) AS ne
                            OR scatter_bits(gather_bits(id, bits), bits) <> id) AS lost
 FROM random_ids;
 
-\echo -- Consecutive ids are all in one of ten ranges; scattered, a tenth is in each.
-CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_digits(next_id(5)), n int);
-INSERT INTO photos (n) SELECT generate_series(1, 10000);
-SELECT count(*) AS ranges, min(n) > 800 AND max(n) < 1200 AS even
-FROM (SELECT count(*) AS n FROM photos GROUP BY id / 100000000000000000) s;
-SELECT count(*) AS ranges
-FROM (SELECT count(*) AS n FROM photos GROUP BY gather_digits(id) / 100000000000000000) s;
-SELECT count(*) AS wrong FROM photos WHERE id_shard(gather_digits(id)) <> 5;
-DROP TABLE photos;
-
 \echo '-- How long digits of the default layout''s ids can be scattered: from here on some last digits do not fit.'
 SELECT id_timestamp(9000000000000000000) AT TIME ZONE 'UTC' AS until;
 

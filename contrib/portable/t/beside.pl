@@ -38,7 +38,7 @@ is_innocent($verdict, 'portable: two copies on one generator', 1);
 cmp_ok($verdict->{ids}, '>', 0, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
 takes_lock('joint', "$_.next_id(5, 'joint')", "the copy in schema $_ takes the lock of the generator") for 'ids', 'idc';
 
-# Two generators with one mark: they wait for each other, and each is right, also if one of them is moved.
+# Two generators with one mark: they wait for each other, and each is right. steps.pl moves one of them.
 my ($one, $other) = split /\|/, query(<<'SQL');
 DO $$
 BEGIN
@@ -52,16 +52,6 @@ SQL
 my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, rounds => rounds(25, 300)) } $one, $other;
 finish_clients($_) for @twins;
 is_innocent(judge_clients([$_]), 'portable: a shared mark', 1) for @twins;
-if ($ENV{FULL})
-{
-	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => 20);
-	my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => 20) } (
-		[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
-		[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
-			. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', CASE WHEN pg_sleep(0.002) IS NOT NULL THEN v END) > 0" ]);
-	finish_clients($_) for $beside, @moving;
-	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
-}
 # Both use one advisory lock: neither is read or set while the other is.
 takes_lock($one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $one, $other;
 

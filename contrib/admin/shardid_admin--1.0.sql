@@ -1075,8 +1075,8 @@ BEGIN
         FROM changed k JOIN pg_constraint x ON x.contype = 'c' AND x.conrelid = k.rel AND k.num = ANY (x.conkey)
         UNION ALL
         SELECT 4, k.name, format('is published by %s: a subscriber keeps its own default.', string_agg(DISTINCT quote_ident(x.pubname), ', '))
-        FROM (SELECT DISTINCT rel, name FROM changed) k JOIN pg_class c ON c.oid = k.rel
-        JOIN pg_publication_tables x ON x.tablename = c.relname AND x.schemaname = c.relnamespace::regnamespace::text
+        FROM (SELECT DISTINCT rel, name FROM changed) k JOIN pg_class c ON c.oid = k.rel JOIN pg_namespace s ON s.oid = c.relnamespace
+        JOIN pg_publication_tables x ON x.tablename = c.relname AND x.schemaname = s.nspname
         GROUP BY k.name
         UNION ALL
         SELECT 5, k.name, 'receives rows from a subscription, with the ids of the publisher.'

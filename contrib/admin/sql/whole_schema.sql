@@ -63,6 +63,7 @@ id" bigserial);
 CREATE FUNCTION "f
 SELECT 'out of the comment'; --"() RETURNS bigint LANGUAGE sql AS 'SELECT lastval()';
 CREATE TABLE "%s $back$" (id bigint GENERATED ALWAYS AS IDENTITY);
+SET client_min_messages = error; CREATE PUBLICATION regress_items FOR TABLE items; SET client_min_messages = warning;
 REVOKE USAGE, UPDATE ON SEQUENCE "%s $back$_id_seq" FROM CURRENT_USER; -- without which setval fails
 -- Columns that are left unchanged.
 CREATE TABLE visits (id serial PRIMARY KEY, parent int REFERENCES visits);

@@ -5,15 +5,6 @@
 SET timezone = 'UTC';
 CREATE SEQUENCE g;
 
-\echo -- ON CONFLICT: a row that is not stored has drawn its id.
-CREATE TABLE unique_rows (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int UNIQUE);
-INSERT INTO unique_rows (n) SELECT i FROM generate_series(1, 10) i;
-INSERT INTO unique_rows (n) SELECT i FROM generate_series(5, 14) i ON CONFLICT (n) DO NOTHING;
-SELECT last_value AS last FROM g \gset
-INSERT INTO unique_rows (n) VALUES (1) ON CONFLICT (n) DO NOTHING;
-SELECT last_value > :last AS drawn FROM g;
-SELECT count(*), count(DISTINCT id) FROM unique_rows;
-
 \echo -- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;
 CREATE FUNCTION next_standard() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT next_id(5, 'g'); END;
@@ -62,13 +53,8 @@ CREATE TABLE in_parallel AS SELECT * FROM answers;
 SET max_parallel_workers_per_gather = 0;
 SELECT count(*) AS same FROM answers JOIN in_parallel USING (count, min, max, shards, sequences);
 RESET max_parallel_workers_per_gather;
-\echo '-- Every possible plan in a worker, by the setting''s name up to 15 or from 16 on.'
-SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT is_parallel('SELECT id_timestamp(1)') AS takes_apart, is_parallel('SELECT next_id(5, ''g'')') AS draws;
-SELECT id_timestamp(1), id_shard(1024), uuid_v1_clock_seq(uuid_v1_from('2026-01-01', 5, '00:00:00:00:00:01'));
-SELECT next_id(5, 'g') < next_id(5, 'g') AS increasing;
 
 SET client_min_messages = warning;
-DROP TABLE unique_rows, many, in_parallel CASCADE;
+DROP TABLE many, in_parallel CASCADE;
 DROP FUNCTION next_photo, next_standard, ids_in_spite_of_errors, is_parallel;
 DROP SEQUENCE g;

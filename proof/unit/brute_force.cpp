@@ -118,15 +118,6 @@ void check_widths(Random &source) {
                     make_tick(l, id_time(l, other), id_sequence(l, other))) == other);
 }
 
-// Any bits are a layout or none, and the check does not overflow.
-void check_validity(Random &source) {
-    const auto shard_bits = static_cast<int>(source.up_to(UINT32_MAX));
-    const auto sequence_bits = static_cast<int>(source.up_to(UINT32_MAX));
-    REQUIRE(is_valid({shard_bits, sequence_bits}) ==
-            (shard_bits >= 0 && shard_bits <= 31 && sequence_bits >= 0 && sequence_bits <= 31 &&
-             Wide{shard_bits} + sequence_bits <= 32));
-}
-
 // Any time that timestamptz can show, in its microseconds: from 4714-11-24 BC to the end of 294276.
 std::int64_t any_timestamp(Random &source) {
     constexpr std::int64_t first = INT64_C(-211813488000000000);
@@ -737,7 +728,6 @@ int main(int argc, char **argv) {
     Random random(seed);
 
     repeat("layout.hpp", 3000000, random, check_widths);
-    repeat("valid layouts", 1000000, random, check_validity);
     repeat("clock", 3000000, random, check_clock);
     repeat("advance.hpp", 3000000, random, check_advance);
     repeat("spans", 1000000, random, [](Random &source) { check_spans(source); });

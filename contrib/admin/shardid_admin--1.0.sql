@@ -724,15 +724,9 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION shardid_admin.id_partition_commands(
-    parent pg_catalog.regclass,
-    every interval,
-    ahead int DEFAULT 3,
-    keep interval DEFAULT NULL::interval,
-    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    shard_bits int DEFAULT NULL::int,
-    sequence_bits int DEFAULT NULL::int,
-    timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
+    parent pg_catalog.regclass, every interval, ahead int DEFAULT 3, keep interval DEFAULT NULL::interval,
+    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz, epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    shard_bits int DEFAULT NULL::int, sequence_bits int DEFAULT NULL::int, timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
 RETURNS SETOF pg_catalog.text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
@@ -756,15 +750,9 @@ $$;
 
 -- Without SET search_path, with which no procedure can commit: each transaction sets it before it looks up any name.
 CREATE OR REPLACE PROCEDURE shardid_admin.maintain_id_partitions(
-    parent pg_catalog.regclass,
-    every interval,
-    ahead int DEFAULT 3,
-    keep interval DEFAULT NULL::interval,
-    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    shard_bits int DEFAULT NULL::int,
-    sequence_bits int DEFAULT NULL::int,
-    timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
+    parent pg_catalog.regclass, every interval, ahead int DEFAULT 3, keep interval DEFAULT NULL::interval,
+    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz, epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    shard_bits int DEFAULT NULL::int, sequence_bits int DEFAULT NULL::int, timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
 LANGUAGE plpgsql AS $$
 DECLARE
     timeout int;
@@ -1417,12 +1405,9 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION shardid_admin.id_migration_commands(
-    schema pg_catalog.regnamespace,
-    back boolean DEFAULT false,
-    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    schema pg_catalog.regnamespace, back boolean DEFAULT false, generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
     function pg_catalog.regprocedure DEFAULT NULL::pg_catalog.regprocedure,
-    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
-    shard_bits int DEFAULT 13,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz, shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
 RETURNS SETOF pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'

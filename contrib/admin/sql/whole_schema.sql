@@ -6,11 +6,7 @@ SET client_min_messages = warning;
 SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'escape_string_warning' \g /dev/null
 \set SHOW_CONTEXT never
 SET shardid.shard_id = 5;
-CREATE ROLE regress_other;
-CREATE ROLE regress_app;
-CREATE ROLE "regress ""2""";
-CREATE ROLE regress_viewer;
-CREATE ROLE regress_thief;
+CREATE ROLE regress_other; CREATE ROLE regress_app; CREATE ROLE "regress ""2"""; CREATE ROLE regress_viewer; CREATE ROLE regress_thief;
 CREATE SCHEMA "Shop";
 GRANT USAGE, CREATE ON SCHEMA "Shop" TO regress_other;
 GRANT USAGE ON SCHEMA "Shop" TO regress_app, "regress ""2""", regress_viewer;
@@ -305,8 +301,7 @@ SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
 DROP SCHEMA hard CASCADE;
 
 \echo -- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
-CREATE SCHEMA hard;
-CREATE SCHEMA hard_items;
+CREATE SCHEMA hard; CREATE SCHEMA hard_items;
 GRANT USAGE ON SCHEMA hard_items TO regress_app;
 CREATE TABLE hard_items.items (id bigserial);
 GRANT INSERT, SELECT ON hard_items.items TO regress_app;

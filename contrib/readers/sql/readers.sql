@@ -5,9 +5,7 @@
 \set try :source '/../../sql/try.psql'
 \i :try
 \set ECHO none
-CREATE SEQUENCE order_ids CACHE 2;
-CREATE SEQUENCE other_ids CACHE 2;
-CREATE SEQUENCE plain_ids;
+CREATE SEQUENCE order_ids CACHE 2; CREATE SEQUENCE other_ids CACHE 2; CREATE SEQUENCE plain_ids;
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), item text);
 CREATE TABLE mails (id bigint PRIMARY KEY, item text);
 
@@ -27,8 +25,7 @@ CREATE TABLE parent (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regcl
 CREATE TABLE child () INHERITS (parent);
 CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) INHERITS (child);
 CREATE TABLE spread (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass));
-CREATE FOREIGN DATA WRAPPER far;
-CREATE SERVER far FOREIGN DATA WRAPPER far;
+CREATE FOREIGN DATA WRAPPER far; CREATE SERVER far FOREIGN DATA WRAPPER far;
 CREATE FOREIGN TABLE abroad () INHERITS (spread) SERVER far;
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
 FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent', 'spread']) tab;
@@ -76,13 +73,11 @@ SELECT sql, left_by(sql) FROM unnest(ARRAY[
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) JOIN mails USING (id)$$,
     $$SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN FOR r IN SELECT id FROM shardid_readers.next_rows(''mailer'', NULL::orders) LOOP EXIT; END LOOP; END'$$,
-    $$DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
-    $$EXPLAIN SELECT unmarked()$$,
+    $$DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$, $$EXPLAIN SELECT unmarked()$$,
     $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; CLOSE c$$,
     $$INSERT INTO ruled SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1) UNION ALL SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
-    $$REFRESH MATERIALIZED VIEW new_orders; REFRESH MATERIALIZED VIEW new_orders$$,
-    $$UPDATE orders SET item = upper(item) WHERE item = 'lamp'$$,
+    $$REFRESH MATERIALIZED VIEW new_orders; REFRESH MATERIALIZED VIEW new_orders$$, $$UPDATE orders SET item = upper(item) WHERE item = 'lamp'$$,
     $$DELETE FROM orders WHERE item = 'chair'$$]) sql;
 SELECT item FROM new_orders;
 ROLLBACK;
@@ -104,10 +99,8 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1)$$,
     $$SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders))) LIMIT 1$$,
     $$SELECT FROM (VALUES ('mailer'), ('all')) r (name), LATERAL (SELECT array_agg(n.id) AS ids FROM shardid_readers.next_rows(name, NULL::orders) n) s ORDER BY s.ids LIMIT 1$$,
-    $$SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders) OFFSET 1$$,
-    $$SELECT FROM wrapped() LIMIT 1$$,
-    $$SELECT first_one()$$,
-    $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
+    $$SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders) OFFSET 1$$, $$SELECT FROM wrapped() LIMIT 1$$,
+    $$SELECT first_one()$$, $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
     $$SELECT WHERE NOT EXISTS (SELECT FROM wrapped())$$,
     $$DO 'BEGIN IF EXISTS (SELECT FROM shardid_readers.next_rows(''mailer'', NULL::orders)) THEN END IF; END'$$,
     $$UPDATE mails SET item = '' WHERE item = '' OR id IN (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
@@ -160,14 +153,10 @@ $$;
 
 \echo -- What each call checks.
 SELECT sql, try(sql) FROM unnest(ARRAY[
-    $$SELECT FROM shardid_readers.next_rows('nobody', NULL::orders)$$,
-    $$SELECT FROM shardid_readers.next_rows(NULL, NULL::orders)$$,
-    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$,
-    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 0)$$,
-    $$SELECT shardid_readers.move_reader('nobody', 0)$$,
-    $$SELECT shardid_readers.move_reader('mailer', NULL)$$,
-    $$SELECT shardid_readers.drop_reader(NULL)$$,
-    $$SELECT shardid_readers.drop_reader('nobody')$$]) sql;
+    $$SELECT FROM shardid_readers.next_rows('nobody', NULL::orders)$$, $$SELECT FROM shardid_readers.next_rows(NULL, NULL::orders)$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$, $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 0)$$,
+    $$SELECT shardid_readers.move_reader('nobody', 0)$$, $$SELECT shardid_readers.move_reader('mailer', NULL)$$,
+    $$SELECT shardid_readers.drop_reader(NULL)$$, $$SELECT shardid_readers.drop_reader('nobody')$$]) sql;
 BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); ROLLBACK;
 BEGIN READ ONLY; SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); ROLLBACK;
 ALTER TABLE orders ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
@@ -189,8 +178,7 @@ SELECT shardid_readers.drop_reader('mailer'), shardid_readers.drop_reader('all')
 
 \echo -- Partitions, and row security of the role of a reader.
 ALTER TABLE part ALTER id DROP DEFAULT;
-CREATE ROLE readers_role LOGIN;
-CREATE ROLE readers_other LOGIN;
+CREATE ROLE readers_role LOGIN; CREATE ROLE readers_other LOGIN;
 GRANT SELECT ON parted, sale_ids TO readers_role;
 GRANT INSERT, SELECT ON mails TO readers_role;
 CREATE POLICY not_secret ON parted FOR SELECT USING (item <> 'secret');
@@ -216,12 +204,10 @@ ALTER TABLE part ALTER id DROP DEFAULT;
 SET ROLE readers_other;
 SELECT name FROM shardid_readers.status;
 SELECT sql, try(sql) FROM unnest(ARRAY[
-    $$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$,
-    $$SELECT shardid_readers.drop_reader('parts')$$,
+    $$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$, $$SELECT shardid_readers.drop_reader('parts')$$,
     $$SELECT shardid_readers.add_reader('r', 'parted')$$,
     $$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_other', 'mails', 'sale_ids', 1, 0, 0)$$,
-    $$UPDATE shardid_readers.own_reader SET name = 'r'$$,
-    $$SELECT FROM shardid_readers.reader$$,
+    $$UPDATE shardid_readers.own_reader SET name = 'r'$$, $$SELECT FROM shardid_readers.reader$$,
     $$SELECT shardid_readers.lock_table('mails')$$]) sql;
 SELECT mode, try(format('LOCK TABLE shardid_readers.own_reader IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader IN %s MODE', mode))
 FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;

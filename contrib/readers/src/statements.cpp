@@ -19,6 +19,7 @@ struct Statement {
     bool is_loop;
     bool is_with_hold;
     const Statement *around;
+    int triggers = DatumGetInt32(pg_trigger_depth(nullptr));  // around it
 };
 
 const Statement *innermost;
@@ -89,13 +90,9 @@ void utility(PlannedStmt *planned, More... more) {
         execute();
 }
 
-struct Sought {
-    Oid function;  // if it is not valid, any that is not the server's own
-    bool locks_rows;
-};
-
+// If none is wanted: any that is not the server's own.
 bool is_set_of(Oid function, void *context) {
-    const Oid wanted = static_cast<Sought *>(context)->function;
+    const Oid wanted = *static_cast<Oid *>(context);
     return OidIsValid(wanted) ? function == wanted
                               : function >= FirstNormalObjectId && get_func_retset(function);
 }
@@ -164,25 +161,18 @@ bool is_below(PlanState *state, void *context) {
             planstate_tree_walker(state, as_tree_walker(is_below<is_such>), context));
 }
 
-// Whether one of the subqueries is EXISTS, or any, and returns what the function returns.
-bool is_read_by(const List *subqueries, bool any, void *context) {
+// Whether a subquery is EXISTS, and returns what the function returns.
+bool has_exists(PlanState *state, void *context) {
+    if (state == nullptr)
+        return false;
     ListCell *cell;
-    foreach (cell, subqueries) {
+    foreach (cell, list_concat_copy(state->initPlan, state->subPlan)) {
         const auto *plan = static_cast<SubPlanState *>(lfirst(cell));
-        if ((any || plan->subplan->subLinkType == EXISTS_SUBLINK) &&
+        if (plan->subplan->subLinkType == EXISTS_SUBLINK &&
             returns_rows_of(plan->planstate, context))
             return true;
     }
-    return false;
-}
-
-// An expression that locks a row is evaluated again, with other rows of the function, if that was
-// updated meanwhile (EvalPlanQual).
-bool has_exists(PlanState *state, void *context) {
-    return state != nullptr &&
-           (is_read_by(state->initPlan, false, context) ||
-            is_read_by(state->subPlan, static_cast<Sought *>(context)->locks_rows, context) ||
-            planstate_tree_walker(state, as_tree_walker(has_exists), context));
+    return planstate_tree_walker(state, as_tree_walker(has_exists), context);
 }
 
 bool throws_away(const QueryDesc *query) {
@@ -228,9 +218,10 @@ bool may_fetch_fewer() {
         return true;
     if (ActivePortal == nullptr)
         return false;
-    Sought any{InvalidOid, false};
+    Oid any = InvalidOid;
     if (ActivePortal->queryDesc != nullptr)
-        return returns_rows_of(ActivePortal->queryDesc->planstate, &any);
+        return returns_rows_of(ActivePortal->queryDesc->planstate, &any) ||
+               repeats(ActivePortal->queryDesc->planstate, any);
     switch (ActivePortal->commandTag) {
         case CMDTAG_DO:
             return false;
@@ -298,24 +289,26 @@ void check_fetches_all(Oid function, int64 rows) {
                "Repeat it in a new transaction of this session, or add shardid_readers to "
                "session_preload_libraries, and for background workers to "
                "shared_preload_libraries.");
-    for (const Statement *statement = innermost; statement != nullptr;
-         statement = statement->around) {
+    bool is_stored = false;
+    for (const Statement *statement = innermost, *inner = innermost; statement != nullptr;
+         inner = statement, statement = statement->around) {
         if (statement->query == nullptr)
             continue;
         const QueryDesc *query = statement->query;
-        Sought wanted{statement == innermost ? function : InvalidOid,
-                      (query->operation != CMD_SELECT && query->operation != CMD_INSERT) ||
-                          query->plannedstmt->rowMarks != NIL ||
-                          query->plannedstmt->hasModifyingCTE};
+        Oid wanted = statement == innermost ? function : InvalidOid;
         PlanState *plan = query->planstate;
         PlanState *rows_of = IsA(plan, ModifyTableState) ? outerPlanState(plan) : plan;
         query->estate->es_top_eflags |= has_read;
         if (is_rest(*statement))
             refuse_end_of_transaction();
         if (has_exists(plan, &wanted))
-            refuse_fewer(
-                "It has EXISTS, or repeats a subquery for a row that is updated meanwhile.",
-                "Fetch all rows instead, or join them.");
+            refuse_fewer("It has EXISTS.", "Fetch all rows instead, or join them.");
+        // A trigger is called once. What a statement within has stored is not lost.
+        if (!is_stored && statement->triggers == inner->triggers && repeats(plan, wanted))
+            refuse_fewer("It may call a function again, for a row that is updated meanwhile.",
+                         "Call the function in WITH.");
+        is_stored |= query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE ||
+                     query->dest->mydest == DestIntoRel;
         if (statement->is_with_hold && returns_rows_of(rows_of, &wanted))
             refuse_fewer("It is a cursor WITH HOLD.");
         if (throws_away(query) && returns_rows_of(rows_of, &wanted))
@@ -337,7 +330,7 @@ void check_fetches_all(Oid function, int64 rows) {
                              statement->count, rows));
             while (IsA(plan, SortState))
                 plan = outerPlanState(plan);
-            wanted.function = function;
+            wanted = function;
             if (!scans(plan, &wanted) ||
                 list_length(reinterpret_cast<FunctionScan *>(plan->plan)->functions) > 1)
                 refuse_fewer(psprintf("It fetches " UINT64_FORMAT

@@ -19,9 +19,13 @@ void start_following_statements();
 // had begun before start_following_statements, one that sees no more, and perhaps less: in `space`.
 Snapshot oldest_snapshot(SnapshotData &space);
 
+// Whether the statement can call the function again for a row that is updated meanwhile. If none is
+// given: any that is not the server's own, unless it also calls such a one once.
+bool repeats(PlanState *plan, Oid function);
+
 // Raises 0A000 if one of the statements can end before it has fetched `rows` rows of a function
-// that returns a set. The innermost statement is checked for `function`, those around it for any
-// set-returning function that is not the server's.
+// that returns a set, or repeats a call. The innermost statement is checked for `function`, those
+// around it for any that is not the server's.
 void check_fetches_all(Oid function, int64 rows);
 
 }  // namespace shardid

@@ -97,12 +97,11 @@ for my $is_first (0, 1)
 my $around = add_reader();
 query(q{INSERT INTO orders (item) SELECT 'around' FROM generate_series(1, 3); SELECT pg_sleep(0.002)});
 for my $sql (map { $_, s/rows_of/rows_in_sql/r }
-	"SELECT FROM rows_of('$around') LIMIT 1",
-	"BEGIN; DECLARE c CURSOR FOR SELECT FROM rows_of('$around'); FETCH 1 FROM c; COMMIT",
+	"SELECT FROM rows_of('$around') LIMIT 1", "BEGIN; DECLARE c CURSOR FOR SELECT FROM rows_of('$around'); FETCH 1 FROM c; COMMIT",
 	"BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT FROM rows_of('$around'); COMMIT",
 	"INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1",
 	"CREATE PROCEDURE pg_temp.p() LANGUAGE sql AS \$\$ INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1 \$\$; CALL pg_temp.p()",
-	"COPY (SELECT FROM rows_of('$around') LIMIT 1) TO '/dev/null'",
+	"COPY (SELECT FROM rows_of('$around') LIMIT 1) TO '/dev/null'", "SELECT id_of('$around') FROM orders FOR UPDATE",
 	map { ("DO '$_'", "BEGIN; DO '$_'; COMMIT", "CREATE FUNCTION pg_temp.f() RETURNS void LANGUAGE plpgsql AS '$_'; SELECT pg_temp.f()") }
 		"DECLARE r record; BEGIN SELECT * INTO r FROM rows_of(''$around''); END", "BEGIN IF EXISTS (SELECT FROM rows_of(''$around'')) THEN END IF; END")
 {
@@ -123,6 +122,52 @@ SKIP:
 {
 	skip 'EXPLAIN has SERIALIZE from PostgreSQL 17 on', 1 if $node->pg_version < 17;
 	like(error_on($node, "EXPLAIN (ANALYZE, SERIALIZE) SELECT FROM shardid_readers.next_rows('$around', NULL::orders)"), qr/^0A000/, 'EXPLAIN (ANALYZE, SERIALIZE)');
+}
+
+# A statement that has waited for a row that was updated executes expressions again. What reads in them is refused; not what is
+# executed once, next to functions in such expressions.
+my $again = add_reader();
+my ($id_of, $next_rows) = ("id_of('$again')", "shardid_readers.next_rows('$again', NULL::orders)");
+query(<<"SQL");
+CREATE TABLE locked (n bigint, id bigint);
+CREATE FUNCTION own(bigint) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN \$1; END';
+CREATE FUNCTION sql_id() RETURNS bigint LANGUAGE sql AS \$\$ SELECT max(id) FROM $next_rows \$\$;
+CREATE FUNCTION stores() RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN CREATE TEMPORARY TABLE s AS SELECT id FROM $next_rows; END \$\$;
+CREATE FUNCTION inserts() RETURNS void LANGUAGE plpgsql AS \$\$ DECLARE n bigint; BEGIN WITH s AS (INSERT INTO seen SELECT '$again', id FROM $next_rows RETURNING id) SELECT max(id) INTO n FROM s; END \$\$;
+CREATE FUNCTION reads() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN NEW.id = $id_of; RETURN NEW; END \$\$;
+CREATE TRIGGER reads BEFORE UPDATE ON locked FOR EACH ROW WHEN (NEW.n = 7) EXECUTE FUNCTION reads();
+INSERT INTO locked VALUES (1); INSERT INTO orders (item) VALUES ('kept'); SELECT pg_sleep(0.002);
+SQL
+my $merge = 'MERGE INTO locked USING generate_series(1, 1) g ON n > 0 WHEN';
+for my $sql (
+	"UPDATE locked SET id = $id_of", "DELETE FROM locked WHERE $id_of > 0", 'SELECT own(sql_id()) FROM locked ORDER BY n FOR UPDATE',
+	"SELECT FROM locked WHERE n IN (SELECT n * i FROM $id_of i) FOR SHARE",
+	"SELECT FROM locked l LEFT JOIN generate_series(1, 2) g ON $id_of > g * l.n FOR UPDATE OF l",
+	"WITH w AS (UPDATE locked SET id = $id_of RETURNING id) INSERT INTO seen SELECT '$again', id FROM w",
+	"UPDATE locked SET id = f.id FROM (SELECT id FROM $next_rows UNION ALL SELECT id FROM orders WHERE item = 'none') f",
+	"$merge MATCHED THEN UPDATE SET id = $id_of WHEN NOT MATCHED THEN INSERT VALUES (1, $id_of)",
+	"$merge MATCHED AND $id_of > 0 THEN DELETE", "$merge MATCHED THEN UPDATE SET id = (SELECT max(id + n) FROM $next_rows)")
+{
+	like(ask($reader, "$sql;"), qr/may call a function again/, "is refused: $sql");
+}
+is(next_items($again), 'kept', 'it has lost none');
+ask_safe($reader, "SELECT $_() FROM locked FOR UPDATE;") for qw(stores inserts);
+for my $sql (
+	"UPDATE locked SET id = own(i) FROM $id_of i", "UPDATE locked SET id = own(f.i) FROM (SELECT $id_of AS i) f",
+	"UPDATE locked SET id = own((SELECT $id_of))", "WITH w AS (SELECT $id_of AS i) UPDATE locked SET id = own(i) FROM w",
+	"WITH w AS (SELECT id FROM $next_rows) UPDATE locked SET id = (SELECT max(w.id + 0 * n) FROM w)",
+	"WITH w AS (SELECT id FROM $next_rows UNION ALL SELECT id FROM orders WHERE item = 'none') UPDATE locked SET id = w.id FROM w",
+	"UPDATE locked SET n = own(n) RETURNING $id_of", 'UPDATE locked SET n = own(7)', "INSERT INTO locked SELECT n, $id_of FROM locked",
+	"SELECT own(n), r.id FROM locked, LATERAL (SELECT n AS of) f, LATERAL rows_of('$again', 9 + of::int) r FOR UPDATE OF locked",
+	"$merge MATCHED THEN UPDATE SET id = own(i)" =~ s/generate_series.*g ON/$id_of i ON/r,
+	"$merge MATCHED AND n = 0 THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (1, $id_of)" =~ s/n > 0/n < 0/r)
+{
+	my $id = query("TRUNCATE locked; INSERT INTO locked VALUES (1); INSERT INTO orders (item) VALUES ('read') RETURNING id");
+	ask($writer, 'SELECT pg_sleep(0.002); BEGIN; UPDATE locked SET n = 2;');
+	send_to($reader, "$sql;");
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted}) or die 'no wait' if $sql !~ /INSERT/;
+	ask($writer, 'COMMIT;');
+	like(answer($reader) . query('SELECT max(id) FROM locked'), qr/$id/, "is executed once: $sql");
 }
 
 # An open transaction holds the reader back, not past its first id.

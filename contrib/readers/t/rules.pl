@@ -141,7 +141,7 @@ SQL
 my $merge = 'MERGE INTO locked USING generate_series(1, 1) g ON n > 0 WHEN';
 for my $sql (
 	"UPDATE locked SET id = $id_of", "DELETE FROM locked WHERE $id_of > 0", 'SELECT own(sql_id()) FROM locked ORDER BY n FOR UPDATE',
-	"SELECT FROM locked WHERE n IN (SELECT n * i FROM $id_of i) FOR SHARE",
+	"SELECT FROM locked WHERE n = 0 OR n IN (SELECT n * i FROM $id_of i) FOR SHARE",
 	"SELECT FROM locked l LEFT JOIN generate_series(1, 2) g ON $id_of > g * l.n FOR UPDATE OF l",
 	"WITH w AS (UPDATE locked SET id = $id_of RETURNING id) INSERT INTO seen SELECT '$again', id FROM w",
 	"UPDATE locked SET id = f.id FROM (SELECT id FROM $next_rows UNION ALL SELECT id FROM orders WHERE item = 'none') f",

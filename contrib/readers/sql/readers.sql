@@ -56,12 +56,7 @@ SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', h
 
 \echo -- What statements have left. Rows that they leave out count as read.
 CREATE FUNCTION left_by(statement text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM shardid_readers.move_reader('mailer', 0);
-    EXECUTE statement;
-    RETURN (SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders));
-END
-$$;
+BEGIN PERFORM shardid_readers.move_reader('mailer', 0); EXECUTE statement; RETURN (SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders)); END $$;
 BEGIN;
 CREATE TABLE ruled (item text);
 CREATE RULE again AS ON INSERT TO ruled DO ALSO INSERT INTO mails VALUES (0, NEW.item);
@@ -91,8 +86,7 @@ CREATE FUNCTION all_of_them() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE n int; BEGIN CREATE TEMPORARY TABLE got AS SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); GET DIAGNOSTICS n = ROW_COUNT; RETURN n; END $$;
 CREATE FUNCTION first_one() RETURNS orders LANGUAGE sql AS $$ SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) $$;
 SELECT sql, try(sql) FROM unnest(ARRAY[
-    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
-    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) ORDER BY id OFFSET 1$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$, $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) ORDER BY id OFFSET 1$$,
     $$SELECT shardid_readers.next_rows('mailer', NULL::orders) FETCH FIRST ROW ONLY$$,
     $$INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
     $$WITH n AS (SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders)) SELECT FROM n LIMIT 1$$,
@@ -100,11 +94,9 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders))) LIMIT 1$$,
     $$SELECT FROM (VALUES ('mailer'), ('all')) r (name), LATERAL (SELECT array_agg(n.id) AS ids FROM shardid_readers.next_rows(name, NULL::orders) n) s ORDER BY s.ids LIMIT 1$$,
     $$SELECT array_agg(id) FROM shardid_readers.next_rows('mailer', NULL::orders) OFFSET 1$$, $$SELECT FROM wrapped() LIMIT 1$$,
-    $$SELECT first_one()$$, $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
-    $$SELECT WHERE NOT EXISTS (SELECT FROM wrapped())$$,
+    $$SELECT first_one()$$, $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$, $$SELECT WHERE NOT EXISTS (SELECT FROM wrapped())$$,
     $$DO 'BEGIN IF EXISTS (SELECT FROM shardid_readers.next_rows(''mailer'', NULL::orders)) THEN END IF; END'$$,
     $$UPDATE mails SET item = '' WHERE item = '' OR id IN (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
-    $$SELECT FROM mails WHERE id NOT IN (SELECT id FROM wrapped()) FOR UPDATE$$,
     $$EXPLAIN ANALYZE SELECT FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE r record; BEGIN SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows(''mailer'', NULL::orders))) INTO r; END'$$,
@@ -131,10 +123,7 @@ CREATE TABLE workers AS SELECT 'mailer' AS reader FROM generate_series(1, 3); AN
 BEGIN; SET LOCAL enable_memoize = off; :each; ROLLBACK;
 SELECT n.item, l.item FROM shardid_readers.next_rows('mailer', NULL::orders) n, LATERAL (SELECT m.item FROM mails m LIMIT 1) l;
 SELECT shardid_readers.move_reader('mailer', 0);
-DO $$
-DECLARE
-    r record;
-BEGIN
+DO $$DECLARE r record; BEGIN
     RAISE NOTICE '% rows', all_of_them();
     PERFORM shardid_readers.move_reader('mailer', 0);
     SELECT array_agg(item) AS item INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 2) LIMIT 1;
@@ -148,8 +137,7 @@ BEGIN
         RAISE NOTICE '%', r.item;
     END LOOP;
     COMMIT;
-END
-$$;
+END$$;
 
 \echo -- What each call checks.
 SELECT sql, try(sql) FROM unnest(ARRAY[

@@ -20,29 +20,17 @@ CREATE FUNCTION new_id() RETURNS bigint RETURN next_id(2, 'g');
 CREATE ROLE pooled SUPERUSER LOGIN;
 ALTER ROLE pooled SET session_preload_libraries = 'shardid_readers';
 CREATE FUNCTION wrapped(name text) RETURNS SETOF orders LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1 .. 2 LOOP
-		RETURN QUERY SELECT * FROM shardid_readers.next_rows(name, NULL::orders, 300);
-	END LOOP;
-END
-$$;
+BEGIN FOR i IN 1 .. 2 LOOP RETURN QUERY SELECT * FROM shardid_readers.next_rows(name, NULL::orders, 300); END LOOP; END $$;
 CREATE PROCEDURE in_loop(name text) LANGUAGE plpgsql AS $$
-DECLARE
-	r record;
-BEGIN
+DECLARE r record; BEGIN
 	FOR i IN 1 .. 5 LOOP
 		FOR r IN SELECT n.id FROM shardid_readers.next_rows(name, NULL::orders, 300) n JOIN orders USING (id) ORDER BY 1 LOOP
-			BEGIN
-				INSERT INTO got (name, id) VALUES (name, r.id);
-				PERFORM 1 / (r.id % 7)::int;
-			EXCEPTION WHEN division_by_zero THEN
-				INSERT INTO got (name, id) VALUES (name, r.id);
-			END;
+			BEGIN INSERT INTO got (name, id) VALUES (name, r.id); PERFORM 1 / (r.id % 7)::int;
+			EXCEPTION WHEN division_by_zero THEN INSERT INTO got (name, id) VALUES (name, r.id); END;
 		END LOOP;
 		COMMIT;
 	END LOOP;
-END
-$$;
+END $$;
 SQL
 
 my $into = 'INSERT INTO got (name, id) SELECT';

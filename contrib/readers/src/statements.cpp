@@ -305,8 +305,9 @@ void check_fetches_all(Oid function, int64 rows) {
             refuse_fewer("It has EXISTS.", "Fetch all rows instead, or join them.");
         // A trigger is called once. What a statement within has stored is not lost.
         if (!is_stored && statement->triggers == inner->triggers && repeats(plan, wanted))
-            refuse_fewer("It may call a function again, for a row that is updated meanwhile.",
-                         "Call the function in WITH.");
+            refuse_fewer(
+                "It may call a function again, for a row that is updated meanwhile.",
+                "Call the function in WITH, and name that in FROM or USING, not in a subquery.");
         is_stored |= query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE ||
                      query->dest->mydest == DestIntoRel;
         if (statement->is_with_hold && returns_rows_of(rows_of, &wanted))

@@ -13,27 +13,12 @@ CREATE TABLE orders (id order_id PRIMARY KEY DEFAULT next_id(1, 'g'), item text)
 CREATE TABLE seen (reader text, id bigint, PRIMARY KEY (reader, id));
 INSERT INTO orders (item) VALUES ('first');
 CREATE FUNCTION rows_of(reader text, at_most int DEFAULT 1000) RETURNS SETOF orders LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most);
-END
-$$;
+BEGIN RETURN QUERY SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most); END $$;
 CREATE FUNCTION rows_in_sql(reader text) RETURNS SETOF orders LANGUAGE sql AS $$ SELECT * FROM shardid_readers.next_rows(reader, NULL::orders) $$;
 CREATE FUNCTION id_of(reader text, at_most int DEFAULT 1000) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	r orders;
-BEGIN
-	FOR r IN SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most) LOOP
-	END LOOP;
-	RETURN r.id;
-END
-$$;
+DECLARE r orders; BEGIN FOR r IN SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most) LOOP END LOOP; RETURN r.id; END $$;
 -- Returns when the lock is free.
-CREATE FUNCTION waits() RETURNS int LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM pg_advisory_xact_lock(1);
-	RETURN 1000;
-END
-$$;
+CREATE FUNCTION waits() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN 1000; END $$;
 CREATE FUNCTION fetched() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'FETCH ALL FROM c'; END $$;
 SQL
 my ($writer, $reader) = map { open_session($node) } 1, 2;
@@ -146,7 +131,13 @@ for my $sql (
 	"WITH w AS (UPDATE locked SET id = $id_of RETURNING id) INSERT INTO seen SELECT '$again', id FROM w",
 	"UPDATE locked SET id = f.id FROM (SELECT id FROM $next_rows UNION ALL SELECT id FROM orders WHERE item = 'none') f",
 	"$merge MATCHED THEN UPDATE SET id = $id_of WHEN NOT MATCHED THEN INSERT VALUES (1, $id_of)",
-	"$merge MATCHED AND $id_of > 0 THEN DELETE", "$merge MATCHED THEN UPDATE SET id = (SELECT max(id + n) FROM $next_rows)")
+	"$merge MATCHED AND $id_of > 0 THEN DELETE", "$merge MATCHED THEN UPDATE SET id = (SELECT max(r.id + n) FROM rows_of('$again') r)",
+	(map { "UPDATE locked SET id = 1 FROM $_ f (y) WHERE y = 0 OR y IN (SELECT id FROM $next_rows)" } 'generate_series(1, 3)', '(SELECT n FROM locked GROUP BY n)'),
+	"UPDATE locked SET id = 1 WHERE n = 0 OR n IN (SELECT r.id FROM orders o, $next_rows r FOR UPDATE OF o)",
+	"UPDATE locked SET id = f.i FROM (VALUES (1, $id_of), (2, 3) UNION ALL SELECT 4, 5::bigint) f (k, i)",
+	map { my $with = "WITH v AS (SELECT id FROM $_), w AS MATERIALIZED (SELECT id FROM v) UPDATE locked SET id =";
+		("$with (SELECT max(w.id + 0 * n) FROM w)", "$with 1 FROM w WHERE n = 0 OR n IN (SELECT x.id + 0 * n FROM w x)", "$with f.id FROM (SELECT id FROM w UNION ALL SELECT 5::order_id) f")
+	} $next_rows, "rows_of('$again')")
 {
 	like(ask($reader, "$sql;"), qr/may call a function again/, "is refused: $sql");
 }
@@ -155,7 +146,8 @@ ask_safe($reader, "SELECT $_() FROM locked FOR UPDATE;") for qw(stores inserts);
 for my $sql (
 	"UPDATE locked SET id = own(i) FROM $id_of i", "UPDATE locked SET id = own(f.i) FROM (SELECT $id_of AS i) f",
 	"UPDATE locked SET id = own((SELECT $id_of))", "WITH w AS (SELECT $id_of AS i) UPDATE locked SET id = own(i) FROM w",
-	"WITH w AS (SELECT id FROM $next_rows) UPDATE locked SET id = (SELECT max(w.id + 0 * n) FROM w)",
+	"WITH w AS (INSERT INTO seen SELECT 'w', id FROM $next_rows RETURNING id) UPDATE locked SET id = (SELECT max(w.id + 0 * n) FROM w)",
+	"UPDATE locked SET n = own(n), id = i FROM (VALUES (1, $id_of), (2, 3)) v (k, i) WHERE k = 1",
 	"WITH w AS (SELECT id FROM $next_rows UNION ALL SELECT id FROM orders WHERE item = 'none') UPDATE locked SET id = w.id FROM w",
 	"UPDATE locked SET n = own(n) RETURNING $id_of", 'UPDATE locked SET n = own(7)', "INSERT INTO locked SELECT n, $id_of FROM locked",
 	"SELECT own(n), r.id FROM locked, LATERAL (SELECT n AS of) f, LATERAL rows_of('$again', 9 + of::int) r FOR UPDATE OF locked",
@@ -206,13 +198,7 @@ CREATE ROLE planter;
 GRANT CREATE ON SCHEMA public TO planter;
 SET ROLE planter;
 CREATE FUNCTION planted(item text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
-BEGIN
-	IF current_user <> 'planter' THEN
-		RAISE WARNING 'planted in %', item;
-	END IF;
-	RETURN item;
-END
-$$;
+BEGIN IF current_user <> 'planter' THEN RAISE WARNING 'planted in %', item; END IF; RETURN item; END $$;
 CREATE DOMAIN checked AS bigint CHECK (planted('domain') = 'domain');
 CREATE SEQUENCE planted_ids CACHE 2;
 CREATE TABLE trap (id checked PRIMARY KEY DEFAULT next_id(1, 'planted_ids'), item text, made text GENERATED ALWAYS AS (planted(item)) STORED,
@@ -330,9 +316,7 @@ query(q{INSERT INTO orders (item) VALUES ('dumped')});
 query('GRANT INSERT ON shardid_readers.own_reader TO planter');
 ask($writer, <<'SQL');
 SET ROLE planter;
-CREATE TEMPORARY TABLE passing (id bigint);
-CREATE TEMPORARY SEQUENCE passing_ids;
-CREATE VIEW viewed AS SELECT 1 AS id;
+CREATE TEMPORARY TABLE passing (id bigint); CREATE TEMPORARY SEQUENCE passing_ids; CREATE VIEW viewed AS SELECT 1 AS id;
 CREATE TABLE "two
 lines" (id bigint);
 CREATE TABLE dropped (id bigint);

@@ -28,7 +28,7 @@ UNION ALL
 SELECT format('%%s forces row-level security on %%I, as whom PostgreSQL %%s replicates: use NO FORCE until the switch',
               c.oid::regclass, rolname, target)
 FROM pg_class c JOIN pg_roles r ON r.oid = relowner, CAST(%s AS int) target
-WHERE c.oid IN (TABLE own) AND relrowsecurity AND relforcerowsecurity AND NOT (rolsuper OR rolbypassrls) AND target >= 16
+WHERE c.oid IN (TABLE own) AND relkind = 'r' AND relrowsecurity AND relforcerowsecurity AND NOT (rolsuper OR rolbypassrls) AND target >= 16
 UNION ALL
 SELECT format('%%s is a foreign table', oid::regclass) FROM pg_class WHERE oid IN (TABLE own) AND relkind = 'f'
 UNION ALL

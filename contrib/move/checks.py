@@ -84,7 +84,7 @@ class Checks:
         if lacks_logical_wal(self.target):
             yield "the target's wal_level is not logical, which a move back would need"
         # pg_dump revokes no grant that it does not know of.
-        if self.target.one("SELECT count(*) FROM pg_default_acl WHERE (defaclrole, defaclnamespace) = (current_user::regrole, 0)"):
+        if self.target.one("SELECT count(*) FROM pg_default_acl WHERE (defaclrole, defaclnamespace) = (quote_ident(current_user)::regrole, 0)"):
             yield "default privileges of the mover's role on the target are granted on the shard's objects there, too"
         behind = self.source.clock() - self.target.clock()
         if behind > 1:

@@ -45,9 +45,8 @@ CREATE TABLE shard5.shared (id bigint PRIMARY KEY DEFAULT next_id(5));
 CREATE SEQUENCE numbers;
 CREATE DOMAIN shard5.number AS bigint DEFAULT nextval('numbers');
 SQL
-stops(qr/keyless has no replica identity/, 'a shard with much that is unfit', 'switch', 'north', 'south');
+stops(qr/keyless has no replica identity/, 'a shard with much that is unfit', 'switch', map { address($_) . ' user=Admin' } qw(north south));
 like($said, $_, "$_") for qr/indexed has no replica identity/, qr/unlogged is not logged/, qr/of_another has a trigger "?always"?/, qr/mine_sealed has a name/, qr/shared uses no sequence of the schema/, qr/shard5.number uses no/,
-  
   map { qr/$_, which does not move, depends on / } 'outside_photo_fkey.*', 'view public.looks', 'column id of .*outside', 'column s of .*audit', 'sane.*', 'policy readers.*', 'trigger checks.*', 'by_sight', 'dblink';
 is($said =~ /of_another forces row-level security on keeper/ ? 'refused' : 'accepted', $node{south}->pg_version->major >= 16 ? 'refused' : 'accepted', 'FORCE ROW LEVEL SECURITY');
 on('north', 'DROP TABLE outside, audit; DROP EXTENSION dblink; DROP VIEW looks; DROP DOMAIN shard5.number; DROP SEQUENCE numbers; DROP TABLE shard5.shared, shard5.indexed, shard5.keyless, shard5.unlogged, shard5.of_another; DROP SEQUENCE shard5.mine_sealed');

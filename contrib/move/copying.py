@@ -72,7 +72,7 @@ class Copying(Situation):
         if self.has_publication(name):
             return
         move = (self.sealed(self.target) or {"move": "the move"})["move"]
-        tables = ", ".join(map(self.shard.qualified, self.shard.tables(self.source, "r")))
+        tables = ", ".join(f"ONLY {self.shard.qualified(table)}" for table in self.shard.tables(self.source, "r"))
         self.source.do(f"CREATE PUBLICATION {self.shard.quoted(name)} FOR TABLE {tables}, "
                        f"shard_move.marker WHERE (move = {self.source.as_text('%s', move)})")
         self.has_done("made", f"publication {name} on the source")

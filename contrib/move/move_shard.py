@@ -69,7 +69,7 @@ class Move(Switching):
             raise Trouble(f"{self.shard.name} on the {server.label} is not sealed by this move")
         hanging = self.checks.elsewhere(server)
         if hanging:
-            raise Trouble(f"dropping the shard on the {server.label} would drop more:\n" + "\n".join(f"  - {each}" for each in hanging))
+            raise Trouble(f"dropping the shard on the {server.label} would drop more, temporary objects until their session ends:\n" + "\n".join(f"  - {each}" for each in hanging))
         self.patiently(server, f"DROP SCHEMA {self.shard.schema} CASCADE",
                        ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
                        ("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name))

@@ -69,6 +69,8 @@ like(($node{south}->psql('postgres', slurp_file('contrib/move/seal.sql') =~ s/^C
 # --- While it is copied.
 
 on('north', $insert) for 1 .. 3;
+my $pooled = session('north');
+talk($pooled, 'CREATE TEMP TABLE stage (s shard5.status); CREATE TEMP TABLE child () INHERITS (shard5.events);');
 moves('copy', 'north', 'south');
 like($said, qr/note +default privileges of the mover's role/, 'what default privileges give on the shard is said');
 is(on('south', q(SELECT has_schema_privilege('mallory', 'shard_move', 'USAGE'))), 'f', 'what default privileges give does not open a seal');
@@ -136,6 +138,9 @@ is(on('south', 'SELECT count(*) FROM shard5.photos WHERE name = ' . q('new')), o
 on('north', 'ALTER TABLE shard5.tallies DISABLE TRIGGER "!sealed"');
 stops(qr/taken the seal off shard5.tallies/, 'the old rows, without their seal', 'finish', 'north', 'south');
 on('north', 'ALTER TABLE shard5.tallies ENABLE ALWAYS TRIGGER "!sealed"');
+stops(qr/would drop more, .*- column s of table pg_temp_\d+.stage, .*- table pg_temp_\d+.child,/s, 'temporary tables', 'finish', 'north', 'south');
+talk($pooled, 'DROP TABLE stage, child;');
+close_session($pooled);
 moves('finish', 'north', 'south') for 1 .. 2;
 
 # --- A leased generator: the lease moves with the shard, and comes back where the target cannot have it.

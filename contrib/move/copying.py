@@ -4,10 +4,11 @@ import subprocess
 import time
 import uuid
 
+import psycopg2
 from psycopg2 import errors
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from server import Trouble
+from server import Trouble, words_of
 from situation import Situation
 from stall import Stall, last_error
 
@@ -118,10 +119,15 @@ class Copying(Situation):
             raise Trouble("the source has thrown away WAL that the copy needs (max_slot_wal_keep_size): undo, and begin again")
 
     def await_copy(self):
-        """Waits until all tables are copied, and new rows arrive at once."""
+        """Waits until all tables are copied, and new rows arrive at once, also after what can take long."""
         if self.options.dry_run:
             print(f"          wait until all tables are copied and the target is {self.options.max_lag} bytes behind, or less")
             return
+        self.await_lag()
+        self.prepare_queries()
+        self.say("copied", f"all tables; the target is {self.await_lag() // 1024} kB behind")
+
+    def await_lag(self):
         told = time.monotonic()
         stall = Stall(self.target, self.shard.publication, self.options.report_after)
         while True:
@@ -129,7 +135,7 @@ class Copying(Situation):
             ready, tables = self.target.rows(TABLES_COPIED, self.shard.publication)[0]
             lag = self.lag()
             if ready == tables and lag is not None and lag <= self.options.max_lag:
-                break
+                return lag
             if time.monotonic() > told + 2:
                 told = time.monotonic()
                 rows = self.target.one(ROWS_IN_COPY)
@@ -139,11 +145,17 @@ class Copying(Situation):
                     self.say("stuck", f"{'; '.join([why, *self.source.names(TRANSACTIONS)])}; "
                              f"{self.worker_errors()} errors{last_error(self.target)}")
             time.sleep(0.02)
-        self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
-        # After the switch queries need statistics, and materialized views their rows.
-        self.target.do(f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}")
-        for view in self.shard.tables(self.target, "m"):
-            self.target.do(f"REFRESH MATERIALIZED VIEW {self.shard.qualified(view)}")
+
+    def prepare_queries(self):
+        """After the switch they need statistics, and the rows of materialized views. Functions in them may fail here."""
+        views = self.source.names("SELECT matviewname FROM pg_matviews WHERE schemaname = %s AND ispopulated", self.shard.name)
+        for sql in (f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}",
+                    *(f"REFRESH MATERIALIZED VIEW {self.shard.qualified(view)}" for view in self.shard.tables(self.target, "m")
+                      if view in views)):
+            try:
+                self.target.do(sql)
+            except psycopg2.Error as error:
+                self.say("note", f"{words_of(error)}: mend it, and run on the target: {sql}")
 
     def unsubscribe(self):
         name = self.shard.publication

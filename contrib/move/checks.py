@@ -164,14 +164,12 @@ class Checks:
 
     def definitions(self):
         """Checks that the source's tables have not been altered since they were copied."""
-        here, there = (server.one("SELECT shard_move.definition_of(%s)", self.shard.name)
-                       for server in (self.source, self.target))
+        here, there = (server.one("SELECT shard_move.definition_of(%s)", self.shard.name) for server in (self.source, self.target))
         if here != there:
             lines = sorted(set(here.splitlines()) ^ set(there.splitlines()))
             raise Trouble("the tables of source and target differ: change the target's as well, or undo and begin again:\n  "
                           + "\n  ".join(lines))
         published = self.source.names("SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s",
                                       self.shard.publication, self.shard.name)
-        new = set(self.shard.tables(self.source, "r")) - set(published)
-        if new:
+        if new := set(self.shard.tables(self.source, "r")) - set(published):
             raise Trouble(f"tables that are not replicated: {', '.join(sorted(new))}")

@@ -33,8 +33,7 @@ class Copying(Situation):
     def check(self):
         for note in self.checks.notes():
             self.say("note", note)
-        found = self.checks.all()
-        if found:
+        if found := self.checks.all():
             raise Trouble("the shard cannot be moved so:\n" + "\n".join(f"  - {each}" for each in found))
         self.say("checked", f"{len(self.shard.tables(self.source))} tables, {len(self.shard.sequences(self.source))} sequences")
 
@@ -150,8 +149,7 @@ class Copying(Situation):
         """After the switch they need statistics, and the rows of materialized views. Functions in them may fail here."""
         views = self.source.names("SELECT matviewname FROM pg_matviews WHERE schemaname = %s AND ispopulated", self.shard.name)
         for sql in (f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}",
-                    *(f"REFRESH MATERIALIZED VIEW {self.shard.qualified(view)}" for view in self.shard.tables(self.target, "m")
-                      if view in views)):
+                    *(f"REFRESH MATERIALIZED VIEW {self.shard.qualified(view)}" for view in self.shard.tables(self.target, "m") if view in views)):
             try:
                 self.target.do(sql)
             except psycopg2.Error as error:

@@ -10,8 +10,8 @@ switch  stops the writers for a moment and opens the shard on the target
 finish  drops the move's objects, and the shard's old rows on the source
 undo    gives up, before the switch: the source is as before, the copy is dropped
 
-Each command finds the state on the two servers and runs the missing steps: after an interruption run it again. With
---dry-run it prints the statements instead. README.md in this directory says what each step does, and why.
+Each command finds the state on the two servers and runs the missing steps: after an interruption run it again.
+README.md in this directory says what each step does, and why.
 """
 import argparse
 import signal
@@ -67,8 +67,7 @@ class Move(Switching):
         row = self.sealed(server)
         if not self.options.dry_run and (not row or row["role"] != server.label):
             raise Trouble(f"{self.shard.name} on the {server.label} is not sealed by this move")
-        hanging = self.checks.elsewhere(server)
-        if hanging:
+        if hanging := self.checks.elsewhere(server):
             raise Trouble(f"dropping the shard on the {server.label} would drop more, temporary objects until their session ends:\n" + "\n".join(f"  - {each}" for each in hanging))
         self.patiently(server, f"DROP SCHEMA {self.shard.schema} CASCADE",
                        ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
@@ -78,8 +77,7 @@ class Move(Switching):
     def retire_source(self):
         """Drops the source's shard, if it has been sealed ever since."""
         if not self.options.dry_run:
-            loose = self.source.names(WITHOUT_SEAL, self.shard.name)
-            if loose:
+            if loose := self.source.names(WITHOUT_SEAL, self.shard.name):
                 raise Trouble(f"somebody has taken the seal off {', '.join(loose)} on the source, and may have written there: "
                               "compare with the target, and drop the schema yourself")
         self.drop_shard(self.source)

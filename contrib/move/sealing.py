@@ -47,11 +47,9 @@ class Sealing(Copying):
                 pass
             self.say("waiting", "for " + self.who_writes())
             time.sleep(random.uniform(0.5, 1) * min(0.2 * attempt, 2))
-        raise Trouble("writers did not come to an end on the source; the copy goes on, switch later: "
-                      + self.who_writes())
+        raise Trouble(f"writers did not come to an end on the source; the copy goes on, switch later: {self.who_writes()}")
 
     def try_to_seal(self, seal, move):
-        notes = json.dumps({"leases": self.shard.leases(self.source)})
         self.source.transaction(
             *self.briefly(),
             ("SELECT shard_move.seal(%s, %s, %s, true)", self.shard.name, seal,
@@ -60,7 +58,7 @@ class Sealing(Copying):
             "SET LOCAL statement_timeout = 0",
             ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) "
              "VALUES (%s, %s, 'source', %s, %s, %s)", self.shard.name, move, self.target.identity, seal,
-             notes),
+             json.dumps({"leases": self.shard.leases(self.source)})),
             ("INSERT INTO shard_move.marker VALUES (%s, %s, %s)", self.shard.name, move, seal))
 
     def briefly(self):

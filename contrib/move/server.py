@@ -130,9 +130,6 @@ class Server:
                               "was killed still runs there (application_name move_shard)")
             time.sleep(0.02)
 
-    def quoted(self, name):
-        return extensions.quote_ident(name, self.session)
-
     def has(self, relation):
         return self.one("SELECT to_regclass(%s) IS NOT NULL", relation)
 

@@ -65,10 +65,8 @@ class Shard:
                 if row["state"] not in ("released", "sealed")}
 
     def state_of_lease(self, server, sequence):
-        for row in server.records(LEASES, self.name):
-            if row["relname"].removesuffix(SUFFIX) == sequence:
-                return row["state"]
-        return None
+        names = (sequence, sequence + SUFFIX)
+        return next((row["state"] for row in server.records(LEASES, self.name) if row["relname"] in names), None)
 
     # Calls of the extension's functions, with a placeholder for each argument except the layout.
 

@@ -33,8 +33,7 @@ def address_of(conninfo):
 
 def publisher_of(options):
     """The subscription's connection; on the source its application_name is the subscription's name."""
-    return make_dsn(**{key: value for key, value in parse_dsn(options.publisher or options.source).items()
-                       if key != "application_name"})
+    return make_dsn(**{key: value for key, value in parse_dsn(options.publisher or options.source).items() if key != "application_name"})
 
 
 class Situation:
@@ -62,8 +61,7 @@ class Situation:
             raise Trouble(f'schema "shard_move" on the {server.label} does not belong to a superuser: drop it')
         if not server.has("shard_move.sealed"):
             return None
-        rows = server.records("SELECT * FROM shard_move.sealed WHERE shard = %s", self.shard.name)
-        return rows[0] if rows else None
+        return next(iter(server.records("SELECT * FROM shard_move.sealed WHERE shard = %s", self.shard.name)), None)
 
     def stands(self, server):
         if not server.has_schema(self.shard.name):

@@ -48,8 +48,7 @@ class Switching(Sealing):
         if not what:
             return
         for table in self.shard.tables(self.source, "r"):
-            here, there = (server.one(f"SELECT {what} FROM ONLY {self.shard.qualified(table)} t")
-                           for server in (self.source, self.target))
+            here, there = (server.one(f"SELECT {what} FROM ONLY {self.shard.qualified(table)} t") for server in (self.source, self.target))
             if here != there:
                 raise Trouble(f"{table} differs: {here} on the source, {there} on the target ({self.options.compare})")
         self.say("compared", f"the {'number of ' if self.options.compare == 'count' else ''}rows of each table")
@@ -66,8 +65,7 @@ class Switching(Sealing):
 
     def raise_target(self, sequence, name):
         if self.shard.is_generator(self.source, name):
-            last = self.source.one(f"SELECT {self.shard.last_id(self.source)}", name)
-            if last is not None:
+            if (last := self.source.one(f"SELECT {self.shard.last_id(self.source)}", name)) is not None:
                 first = self.target.one(f"SELECT {self.shard.raise_generator(self.target)}", name, last)
                 self.say("raised", f"{sequence}: no id of the target is below {first}")
         else:

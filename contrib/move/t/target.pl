@@ -55,7 +55,6 @@ my $path = $ENV{PATH};
 $ENV{PATH} = "$programs:$path";
 make_pg_dump(q(echo 'pg_dump (PostgreSQL) 14.9 (Debian 14.9-1)'));
 stops(qr/pg_dump is of PostgreSQL 14, older than the source/, 'an old pg_dump', 'copy', 'north', 'south');
-is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5')), $_ eq 'north' ? 1 : 0, "$_: nothing was changed") for sort keys %node;
 
 # --- A copy that does not progress.
 
@@ -95,8 +94,6 @@ $node{south}->stop('immediate');
 $mover->finish;
 like($said, qr/trouble +the source stays as it is/, 'the mover says that nobody can write');
 like($said, qr/^stopped +the connection to the target is lost: server closed the connection unexpectedly$/m, 'and which server is lost');
-my $lines = () = $said =~ /closed/g;
-is($lines, 1, 'in one line');
 $gate->{psql}->kill_kill;
 $node{south}->start;
 moves('finish', 'north', 'south');

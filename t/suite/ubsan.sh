@@ -9,7 +9,7 @@ tests='regress isolation t/generator/load.pl t/generator/moved.pl'
 [[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl'
 
 build_variant "$TEST_DIR" '-O1 -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
-    SHLIB_LINK=-lubsan
+    LDFLAGS_SL=-lubsan
 nm -D -u "$(find "$TEST_DIR/inst" -name shardid.so)" | grep ' ExceptionalCondition$' >/dev/null
 FULL='' test_variant "$TEST_DIR" "$tests"
 echo 'ok no undefined behaviour'

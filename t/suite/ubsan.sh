@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=t/suite/variant.sh
 source t/suite/variant.sh
 tests='regress isolation t/generator/load.pl t/generator/moved.pl'
-[[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl'
+[[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl contrib/readers/t/topics.sh contrib/readers/t/rules.pl contrib/lease/t/topics.sh'
 
 build_variant "$TEST_DIR" '-O1 -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
     LDFLAGS_SL=-lubsan

@@ -124,8 +124,7 @@ SQL
 sub fetched_by_npm
 {
 	my ($name) = @_;
-	my $folder = "$ENV{SANDBOX}/${name}_clients";
-	mkdir $folder or die "$folder: $!";
+	my $folder = PostgreSQL::Test::Utils::tempdir();
 	copy($_, $folder) or die "$_: $!" for grep { -f } glob "t/clients/$name/*";
 	my ($out, $err) = ('', '');
 	return $folder

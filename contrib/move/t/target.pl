@@ -55,6 +55,7 @@ my $path = $ENV{PATH};
 $ENV{PATH} = "$programs:$path";
 make_pg_dump(q(echo 'pg_dump (PostgreSQL) 14.9 (Debian 14.9-1)'));
 stops(qr/pg_dump is of PostgreSQL 14, older than the source/, 'an old pg_dump', 'copy', 'north', 'south');
+is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5')), $_ eq 'north' ? 1 : 0, "$_: nothing was changed") for sort keys %node;
 
 # --- A copy that does not progress.
 

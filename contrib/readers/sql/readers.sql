@@ -56,7 +56,7 @@ SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', h
 
 \echo -- What statements have left. Rows that they leave out count as read.
 CREATE FUNCTION left_by(statement text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN PERFORM shardid_readers.move_reader('mailer', 0); EXECUTE statement; RETURN (SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders)); END $$;
+BEGIN PERFORM shardid_readers.move_reader('mailer', 0); FOREACH statement IN ARRAY string_to_array(statement, ';; ') LOOP EXECUTE statement; END LOOP; RETURN (SELECT string_agg(item, ' ') FROM shardid_readers.next_rows('mailer', NULL::orders)); END $$;
 BEGIN;
 CREATE TABLE ruled (item text);
 CREATE RULE again AS ON INSERT TO ruled DO ALSO INSERT INTO mails VALUES (0, NEW.item);
@@ -69,10 +69,10 @@ SELECT sql, left_by(sql) FROM unnest(ARRAY[
     $$SELECT count(*) FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN FOR r IN SELECT id FROM shardid_readers.next_rows(''mailer'', NULL::orders) LOOP EXIT; END LOOP; END'$$,
     $$DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$, $$EXPLAIN SELECT unmarked()$$,
-    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 2) ORDER BY item; FETCH 2 FROM c; CLOSE c$$,
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 2) ORDER BY item;; FETCH 2 FROM c;; CLOSE c$$,
     $$INSERT INTO ruled SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1) UNION ALL SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 1)$$,
-    $$REFRESH MATERIALIZED VIEW new_orders; REFRESH MATERIALIZED VIEW new_orders$$, $$UPDATE orders SET item = upper(item) WHERE item = 'lamp'$$,
+    $$REFRESH MATERIALIZED VIEW new_orders;; REFRESH MATERIALIZED VIEW new_orders$$, $$UPDATE orders SET item = upper(item) WHERE item = 'lamp'$$,
     $$DELETE FROM orders WHERE item = 'chair'$$]) sql;
 SELECT item FROM new_orders;
 ROLLBACK;
@@ -101,15 +101,15 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE r record; BEGIN SELECT unnest((SELECT array_agg(id) FROM shardid_readers.next_rows(''mailer'', NULL::orders))) INTO r; END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$,
-    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); FETCH 1 FROM c$$,
-    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); MOVE ALL IN c$$,
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);; FETCH 1 FROM c$$,
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);; MOVE ALL IN c$$,
     -- All rows; the errors before it, in the same transaction, refuse none.
-    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3); FETCH 3 FROM c; CLOSE c$$]) sql;
+    $$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3);; FETCH 3 FROM c;; CLOSE c$$]) sql;
 SELECT shardid_readers.move_reader('mailer', 0);
 \echo -- Three rows of the function are six of the statement. A function can return more than at_most rows.
-SELECT try($$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2); FETCH 3 FROM c$$);
-SELECT try($$DECLARE c CURSOR FOR SELECT FROM ROWS FROM (shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 100)) n ORDER BY generate_series DESC; FETCH 3 FROM c$$);
-SELECT try($$DECLARE c CURSOR FOR SELECT FROM wrapped(); FETCH 1000 FROM c$$);
+SELECT try($$DECLARE c CURSOR FOR SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2);; FETCH 3 FROM c$$);
+SELECT try($$DECLARE c CURSOR FOR SELECT FROM ROWS FROM (shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 100)) n ORDER BY generate_series DESC;; FETCH 3 FROM c$$);
+SELECT try($$DECLARE c CURSOR FOR SELECT FROM wrapped();; FETCH 1000 FROM c$$);
 BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders); COMMIT;
 BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped(); COMMIT;
 \echo -- A transaction that ends within a loop, also before that has come to a row of the reader.

@@ -100,10 +100,13 @@ CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
 
 -- One of these tables that logical replication can change: a restore by pg_restore --disable-triggers leaves a trigger that
--- is not fired for it.
-CREATE FUNCTION shardid_lease.open_table(own regclass[]) RETURNS regclass LANGUAGE sql STABLE
-RETURN (SELECT o FROM unnest(own) o WHERE NOT EXISTS (
-    SELECT FROM pg_trigger t WHERE t.tgrelid = o AND t.tgname = 'keep_own_rows' AND t.tgenabled = 'A') LIMIT 1);
+-- is not fired for it. Not in SQL: fmgr_sql() locks tables once in a transaction, and read_lease() releases its locks.
+CREATE FUNCTION shardid_lease.open_table(own regclass[]) RETURNS regclass LANGUAGE plpgsql STABLE AS $body$
+BEGIN
+    RETURN (SELECT o FROM unnest(own) o WHERE NOT EXISTS (
+        SELECT FROM pg_trigger t WHERE t.tgrelid = o AND t.tgname = 'keep_own_rows' AND t.tgenabled = 'A') LIMIT 1);
+END
+$body$;
 
 -- ==== The registry: times, and what SQL cannot find out ====
 
@@ -886,9 +889,8 @@ COMMENT ON VIEW shardid_lease.id_space_shards IS 'the shards of this registry''s
 
 -- ==== The member: tables and views ====
 
--- Its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows
--- that it is a member, and has to ask. A lease has a random name, another one for each lease_shard(): only what has this
--- name belongs together.
+-- Its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows that it is a member,
+-- and has to ask. A lease has a random name, another one for each lease_shard(): only what has this name belongs together.
 
 CREATE TABLE shardid_lease.leased_generator (
     origin uuid PRIMARY KEY,

@@ -22,7 +22,7 @@ PATH=$("$PG_CONFIG" --bindir):$PATH
 copy_variant "$TEST_DIR" "${without_objects[@]}"
 install_variant "$TEST_DIR"
 test_variant "$TEST_DIR" \
-    'regress isolation t/generator/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl'
+    "regress isolation $(echo contrib/*/t/topics.sh) t/generator/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl"
 echo 'ok assertions'
 echo 'debug_discard_caches = 1' >>"$TEST_DIR/temp.conf"
 test_variant "$TEST_DIR" 'rollback status ids interplay'

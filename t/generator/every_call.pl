@@ -11,9 +11,8 @@ srand $seed;
 note "SHARDID_SEED=$seed";
 start_server();
 
-# attempt() says "result: ...", "error: SQLSTATE", or what is wrong. A function that always gives the
-# same result is called three times, first without its result being made text: that may raise errors
-# of its own.
+# attempt() says "result: ...", "error: SQLSTATE", or what is wrong. A function that always gives the same result is called
+# three times, first without its result being made text: that may raise errors of its own.
 query(<<'SQL');
 CREATE TABLE calls (n int, before text, text text, by_column text, is_stable bool);
 CREATE INDEX ON calls (n);
@@ -144,13 +143,12 @@ sub check_function
 	return;
 }
 
-# A list that says more than what can happen would be no list. That no function comes into a parallel
-# worker, which would be 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014; slots for
-# background workers are not used up, 53400, which contrib/lease/t/workers does, nor is the lock table, 53200, but in
-# t/settled/rules; nobody leaves out a password, 2F003, but contrib/lease/t/renewal; no
-# registry is out of reach, 57P03, but in contrib/lease/t/waits; and no lock is waited for, 55P03.
-# No transaction is REPEATABLE READ, which a registry refuses, 0A000: sql/lease_registry has some that are.
-# Rows are read, and readers are there already, in contrib/readers/sql only.
+# A list that says more than what can happen would be no list. That no function comes into a parallel worker, which would be
+# 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014; slots for background workers are not used up, 53400,
+# which contrib/lease/t/workers does, nor is the lock table, 53200, but in t/settled/rules; nobody leaves out a password, 2F003,
+# but contrib/lease/t/renewal; no registry is out of reach, 57P03, but in contrib/lease/t/waits; and no lock is waited for,
+# 55P03. No transaction is REPEATABLE READ, which a registry refuses, 0A000: sql/lease_registry has some that are. Rows are
+# read, and readers are there already, in contrib/readers/sql only.
 sub never_met
 {
 	my ($part) = @_;

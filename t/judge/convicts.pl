@@ -2,9 +2,8 @@
 # what clients of a server receive, other tests show: pages/demo.pl of Instagram's function, crash/kill.pl of nextval.
 use ShardidTest;
 
-# Histories written by hand, with the layout (shard_bits 0, sequence_bits 2): four ids per millisecond, time in
-# milliseconds since 1970. An id is TIME.SEQUENCE, a call lasts from BEGIN to END in milliseconds, and the clock then
-# shows END.
+# Histories written by hand, with the layout (shard_bits 0, sequence_bits 2): four ids per millisecond, time in milliseconds
+# since 1970. An id is TIME.SEQUENCE, a call lasts from BEGIN to END in milliseconds, and the clock then shows END.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
 sub counts

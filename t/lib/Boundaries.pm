@@ -68,7 +68,7 @@ my %boundaries = (
 	boolean => [qw(true false)],
 	regnamespace => [qw(public pg_catalog pg_toast 0 4294967295)],
 	regprocedure => [ 'public.next_id(regclass,timestamptz,int,int)', 'pg_catalog.now()', 'pg_catalog.lastval()', '0', '4294967295' ],
-	'regclass[]' => [qw({} {NULL} {0} {4294967295} {pg_class,NULL} {{pg_class},{0}})],
+	'regclass[]' => [ '{}', '{NULL}', '{0}', '{4294967295}', '{pg_class,NULL}', '{{pg_class},{0}}' ],
 	smallint => [ 5, -32768, -32767, -1, 0, 1, 32766, 32767 ],
 	'double precision' => [
 		5, qw(0 -0 1 -1 0.5 1e-307 1.7976931348623157e308 -1.7976931348623157e308 infinity -infinity

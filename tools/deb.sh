@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Makes Debian packages for the PostgreSQL of each Debian release, each in a directory that contains the release and
-# what the build needs. Then installs them in another, without a compiler, generates an id, and runs their own test by
-# autopkgtest. Then does in others what the Dockerfiles of docs/install.md and packaging/cnpg say. The packages go
-# to deb/RELEASE. RELEASES, CACHE and MIRROR are as for make matrix, see tools/matrix.sh.
-# Needs root: debootstrap and chroot do.
+# Makes Debian packages for the PostgreSQL of each Debian release, each in a directory that contains the release and what the
+# build needs. Then installs them in another, without a compiler, generates an id, and runs their own test by autopkgtest. Then
+# does in others what the Dockerfiles of docs/install.md and packaging/cnpg say. The packages go to deb/RELEASE. RELEASES, CACHE
+# and MIRROR are as for make matrix, see tools/matrix.sh. Needs root: debootstrap and chroot do.
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."

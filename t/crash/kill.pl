@@ -119,7 +119,9 @@ for my $max_lead (@max_leads)
 			SELECT extract(epoch FROM lead) FROM id_generator_status('$generator')");
 		push @leads, $code ? $stderr : (split /\n/, $stdout)[-1];
 		my $log_start = -s $node->logfile;
-		kill 'KILL', query(q(SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'));
+		my $writer; # starts beside the first sessions
+		await_event('a background writer', sub { $writer = query(q(SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer')) });
+		kill 'KILL', $writer;
 		$node->wait_for_log(qr/ready to accept connections/, $log_start);
 	}
 	is(scalar(grep { /^-?[\d.]+$/ && $_ <= 1.25 } @leads), 4, "crashes one after the other, max_lead $max_lead: the lead in seconds is " . join ', ', @leads);

@@ -154,8 +154,7 @@ sub draw_one
 }
 
 # Draws from several [node, database, generator] at the same time, by 4 sessions each, for half a second and until each has
-# received ids: on a machine that is slow, a lease can end first. A refusal is no failure. Returns how many ids each
-# received.
+# received ids: on a machine that is slow, a lease can end first. A refusal is no failure. Returns how many ids each received.
 sub draw_from_all
 {
 	my (@places) = @_;

@@ -190,7 +190,7 @@ my %names;
 for my $fault (sort keys %faults)
 {
 	my @offsets = @{ $faults{$fault} };
-	# Two milliseconds are not whole at each step forward, also that of a speed, which counts from the server's start.
+	# Each step forward begins a millisecond before the last one is over, also that of a speed: it counts from the server's start.
 	my @before = ('+0', @offsets);
 	my $forward = grep { $offsets[$_] =~ /:| x1/ || $offsets[$_] !~ / x/ && $offsets[$_] > $before[$_] } 0 .. $#offsets;
 	my $rounds = rounds(1, 10);
@@ -216,7 +216,7 @@ for my $fault (sort keys %faults)
 		{
 			my $verdict = judge_clients([ $clients{$draw} ],
 				%{ $layouts{$draw} }, lead_ms => -1, clock_percent => $fault =~ /too fast/ ? 120 : 100,
-				borrow_ms => 2 * $forward);
+				borrow_ms => $forward);
 			$sum{$_} += $verdict->{$_} for keys %$verdict;
 		}
 	}

@@ -79,11 +79,11 @@ memory_has_room() {
 # IN_MEMORY=1 requests a sandbox in memory: the clusters of make test need two gigabytes at a time, and writing them to
 # a disk took a third of the time of many tests. They run without fsync anyway.
 new_sandbox() {
-    if [[ -n ${IN_MEMORY:-} && -z ${FULL:-} ]] && memory_has_room; then
-        mktemp -d /dev/shm/shardid.XXXXXX
-    else
-        mktemp -d /tmp/shardid.XXXXXX
-    fi
+    local parent=/tmp
+    [[ -z ${IN_MEMORY:-} || -n ${FULL:-} ]] || ! memory_has_room || parent=/dev/shm
+    # One within another, whose end by a signal is its end, too.
+    [[ ! -d ${SANDBOX:+$SANDBOX/tree} ]] || parent=$SANDBOX
+    mktemp -d "$parent/shardid.XXXXXX"
 }
 
 # Within a sandbox, what that has built is built as here.
@@ -92,9 +92,7 @@ copy_tree() {
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
     [[ ! -d ${SANDBOX:+$SANDBOX/judge} ]] || { without=() && ln -s "$SANDBOX/judge" "$sandbox/judge"; }
     tar -C "$top" --exclude=./.git --exclude=./deb --exclude=./failed "${without[@]}" -cf - . | tar -C "$sandbox/tree" -xf -
-    if [[ $(id -u) == 0 ]]; then
-        chown -R "$user" "$sandbox"
-    fi
+    [[ $(id -u) != 0 ]] || chown -R "$user" "$sandbox"
 }
 
 # The server's own pg_config: Debian's is a script that searches for it in each call.

@@ -18,7 +18,7 @@ sub has_server
 	{
 		push @children, split ' ', `ps -o pid= --ppid $process`;
 		my $cwd = readlink "/proc/$process/cwd" // '';
-		$folder //= $1 if $cwd =~ m{^(/\S+?/shardid\.\w{6})/} && $1 ne $ENV{SANDBOX};
+		$folder //= $1 if $cwd =~ m{^(/\S+/shardid\.\w{6})/} && $1 ne $ENV{SANDBOX};
 	}
 	return $folder && `ps -o args= -p @{[ join ",", $$, working_in($folder) ]}` =~ /^postgres: .*checkpointer/m;
 }
@@ -32,6 +32,7 @@ kill 'TERM', $make;
 1 while kill 'TERM', $sandbox;
 waitpid $make, 0;
 $has_begun or die $@;
+like($folder, qr{^\Q$ENV{SANDBOX}\E/}, 'its directory is within that of this test, so neither stays if this is ended');
 isnt($?, 0, 'make test ends, and not well');
 is(join(' ', working_in($folder)), '', 'it leaves no process');
 ok(!-e $folder, 'and no directory');

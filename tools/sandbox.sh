@@ -47,12 +47,13 @@ end_processes() {
 
 # What libfaketime has shared between processes stays if they are killed. Of tests that run at the same time it is in use,
 # also while none of their processes has it open: so only the last one removes it.
+# A killed process may still be there as a zombie, which has no cwd.
 # shellcheck disable=SC2317,SC2329 # called by a trap
 remove_clocks() {
     local clock
     [[ -z $(find /tmp /dev/shm -maxdepth 1 -name 'shardid.??????') ]] || return 0
     while read -r clock; do
-        [[ -e /proc/${clock##*_} ]] || rm -f "$clock"
+        [[ -e /proc/${clock##*_}/cwd ]] || rm -f "$clock"
     done < <(find /dev/shm -maxdepth 1 -user "$user" \( -name 'faketime_shm_*' -o -name 'sem.faketime_sem_*' \))
 }
 

@@ -136,7 +136,7 @@ sub answered
 	my ($call) = @_;
 	my ($result, $end) = (undef, time + $PostgreSQL::Test::Utils::timeout_default);
 	do { $result = $call->() }
-	  while $result =~ /did not answer within [1-9]|no answer about the lease of generator/ && time < $end;
+	  while $result =~ /did not (?:answer within [1-9]|begin)|no answer about the lease of generator/ && time < $end;
 	return $result;
 }
 

@@ -57,7 +57,7 @@ for my $time ('after its window', 'and again')
 	ask_safe($sessions[2], 'ROLLBACK TO before;');
 }
 begin_call("lease_shard('brief', 'registry', 'changes', 15)");
-await_event('and has a lease of shard 15', sub { held('a') =~ /\b15 postgres/ });
+await_event('and has a lease of shard 15', sub { $member->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.shard_leases WHERE generator = 'changes'::regclass AND shard = 15 AND state = 'held')) });
 is($member->safe_psql('other', q(SET ROLE app; CREATE SEQUENCE has_10; SELECT shardid_lease.lease_shard('brief', 'registry', 'has_10', 10))), 10, 'another member leases shard 10');
 my $beside = start_drawing($member, 'has_10', dbname => 'other');
 like($ids_of->($sessions[0], "10, 'changes'"), qr/55000: .*another shard\nDETAIL:  Its shard is 15, and this call asks for ids of shard 10/, 'a call for shard 10 is refused');

@@ -37,7 +37,7 @@ like(error_of($registry, 'postgres', "SET synchronous_commit = $_; SELECT shardi
 	qr/ERROR:  55000: the registry has to wait for its synchronous standby/, "the owner's functions, synchronous_commit = $_") for 'off', 'local';
 freeze($standby);
 # Else it would receive what was sent when it continues.
-on_registry('SELECT pg_terminate_backend(pid) FROM pg_stat_replication');
+on_registry('SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_replication');
 
 # Ends each wait of the registry for the standby until the member's statement is over; returns what that said.
 my $canceller = open_session($registry);

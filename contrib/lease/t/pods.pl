@@ -29,7 +29,7 @@ sub start_pod
 	return;
 }
 
-sub take_over { return error_of($_[0], 'postgres', 'SELECT shardid_lease.take_over_shard(generator) FROM shardid_lease.shard_leases') }
+sub take_over { return error_of($_[0], 'postgres', q(SET shardid_lease.timeout = '3min'; SELECT shardid_lease.take_over_shard(generator) FROM shardid_lease.shard_leases)) }
 
 # The lease does not end here.
 my $registry = new_registry('registry', { long => "lease => '10 min', max_ahead => '5 h'" });
@@ -134,7 +134,7 @@ my @clients = map { start_clients($_, 4, $draw, seconds => 3, pause_ms => 10, to
 finish_clients($_) for @clients;
 all_ids(map { @{ read_told($_) } } @clients);
 like(draw_one($twin, 'long'), qr/^\d+$/, 'a twin that starts later has the shard');
-is(error_of($original, 'postgres', 'SELECT shardid_lease.renew_leases()'), 'no error', 'the original asks');
+is(error_of($original, 'postgres', q(SET shardid_lease.timeout = '3min'; SELECT shardid_lease.renew_leases())), 'no error', 'the original asks');
 like($original->safe_psql('postgres', q(SELECT error FROM shardid_lease.shard_leases WHERE generator::text = 'long')),
 	qr/two servers run in one place, shop-1, /, 'and is refused: two servers run in one place');
 # A parent's death does not reach it, which has changed its user since.

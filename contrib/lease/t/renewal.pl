@@ -40,7 +40,7 @@ my $workers = worker_starts($member);
 my $incarnations = q(SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady' AND shard = 0);
 my $since = $registry->safe_psql('postgres', $incarnations);
 my $load = start_clients($member, 16, [ "SELECT next_id(generator => '$oid')", 'SELECT pg_sleep(0.1)' ], options => '-csearch_path=public,elsewhere');
-my $watch = open_session($member);
+ask_safe(my $watch = open_session($member), 'SELECT 1;');
 await_ids($load);
 $member->safe_psql('postgres', join '', map { "ALTER $_ SET SCHEMA elsewhere;\n" } @moved);
 $member->safe_psql('template1', join '', (map { "ALTER DATABASE postgres SET $_;\n" } @settings), map { "ALTER ROLE app SET $_;\n" } @settings[ 0, 2 ]);

@@ -137,7 +137,7 @@ is(alerts_of($_), '', "$_: no alert") for qw(registry1 oslo1 lisbon1);
 
 # --- The nightly backup, also of a member. It must not count as a standby: commits would then wait for it only.
 
-my $slow = IPC::Run::start([ 'sh', '-c', 'export PGAPPNAME=pg_basebackup; exec ' . with_addresses(block('backup'), 'registry2', 'registry1') =~ s{/backup/registry}{$dir/slow --max-rate=4M}r ]);
+my $slow = IPC::Run::start([ 'sh', '-c', 'export PGAPPNAME=pg_basebackup; exec ' . with_addresses(block('backup'), 'registry2', 'registry1') =~ s{/backup/registry}{$dir/slow --max-rate=256k}r ]);
 ok($node{registry1}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = 'pg_basebackup' AND state = 'streaming'))),
 	'a backup runs');
 is(run_on('registry1', 'postgres', q(SELECT application_name = 'pg_basebackup', sync_state FROM pg_stat_replication WHERE state = 'streaming' ORDER BY 1)),

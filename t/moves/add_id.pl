@@ -54,7 +54,7 @@ for my $version ('extension', 'sql_only')
 	$node->poll_query_until('shop', q(SELECT EXISTS (SELECT FROM orders WHERE order_no LIKE 'new%'))) or die 'the sessions do not begin';
 	my $first = on(block_of('migrating-ids.md', 'free-ids') =~ s/next_id/$new_id/r);
 	repeated(block('add-id-trigger'));
-	on(block('add-id') =~ s/next_id/$new_id/r);
+	repeated(block('add-id') =~ s/next_id/$new_id/r);
 
 	# A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
 	# write the rows before. Then the fill is interrupted.

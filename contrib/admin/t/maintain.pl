@@ -101,12 +101,12 @@ is(call(q{'locked', '1 month', 0, since => now() - '3 months'::interval}) . part
 my $vacuum = holding('LOCK TABLE ONLY planner.locked IN SHARE UPDATE EXCLUSIVE MODE');
 like(call(q{'locked', '1 month', 2}, '-clock_timeout=50ms'), qr/^WARNING:  55P03: could not get a lock.*DETAIL:  The lock is that of the table.*HINT:  The next call/s,
 	'a lock of the table is not had');
-close_session($vacuum);
+ask_safe($vacuum, 'ROLLBACK;');
 my $writer = holding('INSERT INTO planner.users VALUES (1)');
 my $said = call(q{'locked', '1 month', 2, keep => '40 days'}, '-clock_timeout=50ms');
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.locked\n.*?DETAIL:  The commands are: CREATE TABLE/g, 2, 'nor one of what it refers to');
 unlike($said, qr/failed|ERROR/, 'which is no failure');
-close_session($writer);
+ask_safe($writer, 'ROLLBACK;');
 is(call(q{'locked', '1 month', 2, keep => '40 days'}), '', 'the next call has all');
 # Twelve old partitions and a session that has read: others wait for one drop only, and not until a deadlock is looked for.
 table_of('read');
@@ -114,7 +114,7 @@ is(call(q{'read', '1 month', 0, since => now() - '12 months'::interval}) . parts
 my $reader = holding('SELECT count(*) FROM planner.read');
 $said = call(q{'read', '1 month', 0, keep => '1 day'});
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.read\n/g, 1, 'of the drops one is tried');
-close_session($reader);
+ask_safe($reader, 'ROLLBACK;');
 is(call(q{'read', '1 month', 1, keep => '1 day'}) . parts_of('read'), 2, 'the next call drops all');
 
 # In a deadlock the call gives way, whoever began to wait first: it waits for 0.3 s, as seen above, and deadlock_timeout is
@@ -135,7 +135,7 @@ END $$
 SQL
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
 is(ask($application, q{INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted';}), 'inserted', 'a session that waits for the call gets in before the reader has ended');
-close_session($reader);
+ask_safe($reader, 'ROLLBACK;');
 close_session($application);
 ok($dropping->finish, 'then the call drops the partition');
 query('ALTER ROLE planner RESET deadlock_timeout');
@@ -161,7 +161,7 @@ my ($detach, $drop) = split /\n/, as_planner(q{SELECT shardid_admin.id_partition
 is("$detach; $drop", 'ALTER TABLE planner.killed DETACH PARTITION planner.killed_200001 CONCURRENTLY; DROP TABLE planner.killed_200001', 'an old partition');
 run_log([ @planner, '-c', q{SET lock_timeout = '50ms'}, '-c', $detach ]);
 is(query(q{SELECT count(*) FROM parts WHERE pending}), 1, 'a DETACH that was canceled');
-close_session($reader);
+ask_safe($reader, 'ROLLBACK;');
 is(call(q{'killed', '1 month', keep => '5 years'}), '', 'is brought to its end');
 is(query(q{SELECT count(*) FROM pg_class WHERE relname = 'killed_200001'}), 0, 'and the table is dropped');
 
@@ -228,7 +228,7 @@ query(q{CREATE PUBLICATION of_counted FOR TABLE planner.counted WITH (publish_vi
 as_planner('CREATE TRIGGER newer AFTER DELETE ON counted_rest_1 FOR EACH ROW EXECUTE FUNCTION count_rows()');
 $reader = holding('SELECT count(*) FROM planner.counted');
 like((psql_of("SET statement_timeout = '1min'; $moving"))[1], qr/canceling statement due to lock timeout/, 'they do not wait long for a reader');
-close_session($reader);
+ask_safe($reader, 'ROLLBACK;');
 $moving =~ s/^BEGIN;\n//;
 my ($until_moved, $then) = $moving =~ /^(.*FROM moved)(.*)$/s;
 my $moving_them = open_session($node, '-U', 'planner');

@@ -226,7 +226,7 @@ with connection.cursor() as cursor:
         cursor.execute(f"SET statement_timeout = '{statement_timeout}'; SET lock_timeout = '{lock_timeout}'")
         used.append(default_after(AlterToShardId(*field).database_forwards, *states[2:]))
     say('in_use', *used)
-    reader.close()
+    reader.rollback()
     with connection.schema_editor() as editor:
         AlterToShardId(*field).database_forwards('others', editor, *states[2:])
         cursor.execute('SHOW lock_timeout')

@@ -25,15 +25,14 @@ start_with_clock() {
         pg_ctl -D "$SANDBOX/data" -l "$SANDBOX/server.log" -w start >>"$SANDBOX/start.log" 2>&1
 }
 
-# Kills the postmaster and all its processes at once; some may just have ended.
+# Kills the postmaster, which starts none once it is stopped, and all its processes at once; some may just have ended.
 kill_server() {
     local postmaster processes
     postmaster=$(head -n 1 "$SANDBOX/data/postmaster.pid")
+    kill -STOP "$postmaster" && until grep -q ') T ' "/proc/$postmaster/stat"; do sleep 0.01; done
     mapfile -t processes < <(ps -o pid= --ppid "$postmaster" | tr -d ' ')
     kill -KILL "$postmaster" "${processes[@]}" 2>/dev/null || true
-    while kill -0 "${processes[@]}" 2>/dev/null; do
-        sleep 0.02
-    done
+    while kill -0 "${processes[@]}" 2>/dev/null; do sleep 0.02; done
 }
 
 # Killed processes may hold shared memory for a moment.

@@ -12,9 +12,7 @@ start_clocked("wal_writer_delay = 10s\nrestart_after_crash = off\ncheckpoint_tim
 # Ways to lose what is in memory. Each returns when the server has ended.
 sub kill_a_backend
 {
-	my ($pid) = split /\n/, query(<<'SQL');
-SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random()
-SQL
+	my ($pid) = split /\n/, query(q(SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND query !~ 'CHECKPOINT' ORDER BY random()));
 	kill 'KILL', $pid;
 	usleep 10_000 while -e $node->data_dir . '/postmaster.pid';
 	$node->{_pid} = undef;

@@ -10,10 +10,10 @@ sub query { return ask($watching, "$_[0];") }
 
 sub want_standbys
 {
-	my ($names) = @_;
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$_[0]'");
 	$node->reload;
-	return;
+	# The checkpointer tells sessions whether there are any: it has read the setting before it does this.
+	return $node->safe_psql('postgres', 'CHECKPOINT');
 }
 
 # Starts a session in the background that runs the statements, each sent alone.

@@ -53,7 +53,7 @@ sub ends_by_all
 {
 	my ($generator) = @_;
 	ends_by($_, $generator) for sort keys %reason;
-	my $said = query("SET statement_timeout = '100ms';\n" . expression($generator) x $tries . 'RESET statement_timeout');
+	my $said = ask(my $hurried = open_session($node), "SET statement_timeout = '100ms';\n" . expression($generator) x $tries);
 	is(scalar(() = $said =~ /canceling statement due to statement timeout/g), $tries, "$generator: each ended by statement_timeout");
 	return;
 }

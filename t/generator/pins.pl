@@ -2,7 +2,7 @@
 # share of the buffer pool, so that all can read other pages; with so few buffers as a server can have, none.
 use ShardidTest;
 
-my $node = new_node('pins', "autovacuum = off\nshared_buffers = 128kB\nmax_prepared_transactions = 1");
+my $node = new_node('pins', "autovacuum = off\nshared_buffers = 128kB\nmax_prepared_transactions = 1\nbgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1h");
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION dblink;
 CREATE EXTENSION pg_buffercache;

@@ -75,7 +75,9 @@ $node{south}->poll_query_until('postgres', 'SELECT apply_error_count > 0 FROM pg
 on('south', 'ALTER SUBSCRIPTION move_shard5 DISABLE');
 $node{north}->poll_query_until('postgres', 'SELECT NOT active FROM pg_replication_slots') or die;
 $node{south}->poll_query_until('postgres', q(SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'logical replication worker')) or die;
-# A worker that starts before its predecessor has ended says so.
+# A worker that starts before its predecessor has ended says so. The log is written by another process, in its order.
+on('south', q(DO 'BEGIN RAISE LOG ''all is written''; END'));
+await_event('the log', sub { grep { slurp_file($_) =~ /LOG:  all is written/ } glob $node{south}->data_dir . '/log/*.log' });
 my ($last) = reverse map { slurp_file($_) =~ /ERROR:  (.*)/g } glob $node{south}->data_dir . '/log/*.log';
 $mover = start_mover('copy', 'north', 'south', '--report-after', 1, '--max-lag', 0);
 $mover->pump until $said =~ /stuck[^\n]*\n/ || !$mover->pumpable;

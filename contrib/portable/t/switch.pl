@@ -149,7 +149,7 @@ query('GRANT UPDATE ON SEQUENCE orders TO app; GRANT USAGE, UPDATE ON SEQUENCE s
 $gate = open_session($node->connstr('portable'));
 ask_safe($gate, 'SELECT pg_advisory_lock(7);');
 my $drawing = starting(\$late, '-c', q(SELECT next_id(5, 'orders') FROM generate_series(1, 1) WHERE pg_advisory_lock_shared(7) IS NOT NULL));
-my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT next_id%advisory%');
+my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND query LIKE 'SELECT next_id%advisory%');
 await("$runs AND wait_event = 'advisory'");
 my $going_back = starting(\$said, '-U', $owner, '-v', 'generators=ids.short', '-f', 'contrib/portable/from_extension.sql');
 # Run again without the names of generators.

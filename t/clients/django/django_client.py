@@ -216,7 +216,7 @@ with connection.cursor() as cursor:
     cursor.execute(usage, ['of_serial_id_seq'])
     say('granted_back', cursor.fetchone()[0])
 
-# A table in use is not waited for, and the session's setting stays; a shorter one counts.
+# A table in use is not waited for, and the session's setting stays; a shorter one counts. What a slow machine ends is repeated.
 reader = connection.copy()
 reader.set_autocommit(False)
 reader.cursor().execute('LOCK TABLE switched IN ACCESS SHARE MODE')
@@ -224,7 +224,7 @@ with connection.cursor() as cursor:
     used = []
     for statement_timeout, lock_timeout in ('0.6s', '50ms'), ('60s', '99s'):
         cursor.execute(f"SET statement_timeout = '{statement_timeout}'; SET lock_timeout = '{lock_timeout}'")
-        used.append(default_after(AlterToShardId(*field).database_forwards, *states[2:]))
+        used.append(next(code for code in (default_after(AlterToShardId(*field).database_forwards, *states[2:]) for _ in range(10)) if code != '57014'))
     say('in_use', *used)
     reader.rollback()
     with connection.schema_editor() as editor:

@@ -37,7 +37,7 @@ INSERT INTO items (order_id) VALUES (:id);
 COMMIT;
 SQL
 my ($output, $errors) = ('', '');
-my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('shop') ], '>', \$output, '2>', \$errors);
+my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 6000, '-f', $script, $node->connstr('shop') ], '>', \$output, '2>', \$errors);
 sub await_orders { my $before = query('SELECT count(*) FROM orders'); $node->poll_query_until('shop', "SELECT count(*) > $before + 100 FROM orders") or die 'no orders' }
 
 # Runs a block until it gets its locks.

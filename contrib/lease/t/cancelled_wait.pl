@@ -10,7 +10,7 @@ my $member = new_node('member', "autovacuum = off\n");
 connect_to_registry($member, $registry, $_) for 'a', 'b';
 sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
 sub of_a { return $member->safe_psql('a', "SELECT $_[1] FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
-sub renew { return $member->safe_psql('a', 'SET ROLE app; SELECT shardid_lease.renew_leases()') }
+sub renew { my $said = error_of($member, 'a', 'SET ROLE app; SELECT shardid_lease.renew_leases()'); return $said eq 'no error' || die $said }
 is(lease($member, 'ids', 'old', dbname => 'a'), 0, 'a lease');
 draw_one($member, 'old', dbname => 'a');
 

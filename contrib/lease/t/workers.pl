@@ -16,7 +16,7 @@ sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub no_worker_is_left { return await_event($_[0], sub { workers_of($member) == 0 }) }
 
 # Sessions that run the code's statements again and again, whatever errors come; returns the highest number of workers
-# that were seen until they ended.
+# that were seen until they ended. One that has no lock any more is about to exit.
 sub most_workers
 {
 	my (@sessions) = @_;
@@ -29,7 +29,7 @@ sub most_workers
 	my ($most, $watch) = (0, open_session($member));
 	while (grep { runs($_->[0]) } @running)
 	{
-		$most = max($most, ask($watch, q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease';)));
+		$most = max($most, ask($watch, q(SELECT count(*) FROM pg_stat_activity a WHERE backend_type = 'shardid lease' AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid);)));
 		usleep 50_000;
 	}
 	$_->[0]->finish for @running;

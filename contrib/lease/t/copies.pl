@@ -5,7 +5,7 @@ use Leases;
 use ShardidTest;
 
 # The leases are longer than the test: a copy of the holder's window would remain usable.
-my $original = new_node('original', "autovacuum = off\nmax_connections = 60\nshardid_lease.timeout = '3s'\n", allows_streaming => 1);
+my $original = new_node('original', "autovacuum = off\nmax_connections = 60\nshardid_lease.timeout = '3min'\n", allows_streaming => 1);
 my ($host, $port) = ($original->host, $original->port);
 $original->safe_psql('postgres', <<SQL);
 CREATE DATABASE registry;
@@ -32,10 +32,10 @@ sub asks
 sub generates_nothing
 {
 	my ($what, $node, $dbname, $why) = @_;
-	my $beside = start_drawing($node, 'shardid_seq', dbname => $dbname);
+	my $beside = start_drawing($node, 'shardid_seq', dbname => $dbname, settings => "SET shardid_lease.timeout = '3s';");
 	my ($ids) = draw_from_all($shop);
 	is(scalar(grep { defined $_->[0] } finish_drawing($beside)), 0, "$what: no id beside $ids of the holder");
-	like(error_of($node, $dbname, 'SELECT next_id()'), qr/ERROR:  55000: .*has no lease of shard 2.*$why/s, "$what: the error says why");
+	await_event("$what: the error says why, once the registry was asked again", sub { error_of($node, $dbname, "SET shardid_lease.timeout = '3s'; SELECT next_id()") =~ /ERROR:  55000: .*has no lease of shard 2.*$why/s });
 	return;
 }
 
@@ -71,7 +71,7 @@ for my $dbname ('shop_copied', 'registry_copied')
 	cmp_ok((draw_from_all([ $original, $dbname, 'shardid_seq' ]))[0], '>', 0, 'ids after that') if $dbname eq 'shop_copied';
 	$original->safe_psql('postgres', "DROP DATABASE $dbname; CREATE DATABASE $dbname TEMPLATE kept OID = $oid; DROP DATABASE kept");
 }
-like(draw_one($original, 'shardid_seq', dbname => 'shop_copied'), qr/ERROR:  55000: .*held by \S+, port $port, database "shop_copied"/s, 'made again: no id');
+like(draw_one($original, 'shardid_seq', dbname => 'shop_copied', settings => "SET shardid_lease.timeout = '3s';"), qr/ERROR:  55000: .*held by \S+, port $port, database "shop_copied"/s, 'made again: no id');
 is($original->safe_psql('registry_copied', $stops), 1, 'and no grant');
 
 my $standby = new_standby($original, 'standby');

@@ -7,9 +7,9 @@
 // Each of N sessions (16) sends the statements in turn, each as a message of its own, repeatedly,
 // until S seconds or N rounds are over, its server is lost or SIGTERM comes; with --reconnect a
 // session connects to a lost server again. Numbers in the first column of the results are the ids.
-// The receipts of session I go to FILE.I (see history.hpp). After each turn a session sleeps for
-// the pause. Prints the number of ids. Fails if a statement fails, unless the connection was lost
-// or the error is tolerated: then the session continues.
+// The receipts of session I go to FILE.I (see history.hpp). After each turn a session sleeps, for
+// the pause on average. Prints the number of ids. Fails if a statement fails, unless the connection
+// was lost or the error is tolerated: then the session continues.
 #include "history.hpp"
 
 #include <libpq-fe.h>
@@ -21,11 +21,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace {
+
+constexpr int moment_ms = 20;
 
 struct Options {
     int sessions = 16;
@@ -45,6 +48,7 @@ const pid_t parent = getppid();
 std::atomic<bool> is_over = false;
 std::atomic<bool> has_failed = false;
 std::atomic<long> received = 0;
+thread_local std::minstd_rand generator{std::random_device{}()};
 
 std::int64_t nanoseconds(clockid_t clock) {
     timespec now{};
@@ -83,10 +87,6 @@ void sleep_ms(int ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-void sleep_a_moment() {
-    sleep_ms(20);
-}
-
 // False if the connection is lost or the statement failed with an error that is not tolerated.
 bool run(PGconn *connection, const std::string &statement, const Options &options,
          std::FILE *file) {
@@ -101,7 +101,7 @@ bool run(PGconn *connection, const std::string &statement, const Options &option
     else {
         goes_on = is_tolerated(result, options);
         if (goes_on)
-            sleep_a_moment();
+            sleep_ms(moment_ms);
         else {
             std::fprintf(stderr, "%s: %s", statement.c_str(), PQresultErrorMessage(result));
             has_failed = true;
@@ -117,8 +117,8 @@ void talk(PGconn *connection, const Options &options, std::FILE *file) {
         for (const std::string &statement : options.statements)
             if (is_over || !run(connection, statement, options, file))
                 return;
-        if (options.pause_ms > 0)
-            sleep_ms(options.pause_ms);
+        // With equal pauses, sessions would keep step, and repeat the interleaving of each second.
+        sleep_ms(std::uniform_int_distribution{0, 2 * options.pause_ms}(generator));
     }
 }
 
@@ -137,7 +137,7 @@ void be_a_session(const Options &options, int number) {
         if (PQstatus(connection) == CONNECTION_OK)
             talk(connection, options, file);
         else if (options.reconnect)
-            sleep_a_moment();
+            sleep_ms(moment_ms);
         else {
             std::fprintf(stderr, "%s", PQerrorMessage(connection));
             has_failed = true;
@@ -195,7 +195,7 @@ void wait_until_over(double seconds) {
     const std::int64_t until =
         nanoseconds(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * 1e9);
     while (!is_over && nanoseconds(CLOCK_MONOTONIC) < until)
-        sleep_a_moment();
+        sleep_ms(moment_ms);
     is_over = true;
 }
 
